@@ -1,0 +1,139 @@
+package model
+
+import (
+	"net/netip"
+	"time"
+)
+
+// ServiceType is the type of a Service.
+type ServiceType string
+
+// The types, by their API names.
+const (
+	ClusterIP    ServiceType = "ClusterIP"
+	NodePort     ServiceType = "NodePort"
+	LoadBalancer ServiceType = "LoadBalancer"
+	ExternalName ServiceType = "ExternalName"
+)
+
+// TrafficPolicy says which endpoints traffic may reach. The zero value is PolicyCluster.
+type TrafficPolicy uint8
+
+const (
+	// PolicyCluster allows every endpoint.
+	PolicyCluster TrafficPolicy = iota
+	// PolicyLocal allows only endpoints on the node that the traffic arrives at.
+	PolicyLocal
+)
+
+// String is "Cluster" or "Local".
+func (p TrafficPolicy) String() string {
+	if p == PolicyLocal {
+		return "Local"
+	}
+	return "Cluster"
+}
+
+// Balancing is how connections are spread over endpoints. The zero value is BalanceRandom.
+type Balancing uint8
+
+const (
+	// BalanceRandom picks an endpoint at random, each as likely as the others.
+	BalanceRandom Balancing = iota
+	// BalanceRoundRobin takes the endpoints in turn.
+	BalanceRoundRobin
+)
+
+// String is the value of the annotation that chooses it.
+func (b Balancing) String() string {
+	if b == BalanceRoundRobin {
+		return "round-robin"
+	}
+	return "random"
+}
+
+// Service is a Service with the API's defaults filled in. Values that are wrong are left out here and reported by
+// the source that read them.
+type Service struct {
+	Name Name
+	Type ServiceType
+	// Created decides between Services that claim the same address: the older one has it. Zero sorts after every time.
+	Created time.Time
+
+	// Headless is a Service without a ClusterIP by its own wish (clusterIP: None). It is not proxied.
+	Headless bool
+	// OtherProxy is a Service that names another proxy (label service.kubernetes.io/service-proxy-name, any value).
+	OtherProxy bool
+	// HeadlessLabel is a Service with the label service.kubernetes.io/headless (any value). It is not proxied.
+	HeadlessLabel bool
+
+	ClusterIPs  []netip.Addr // at most one of each family
+	ExternalIPs []netip.Addr
+	// LoadBalancerIPs are the load balancer's addresses that this node has to handle (ipMode VIP).
+	LoadBalancerIPs []netip.Addr
+	// ProxyLoadBalancerIPs are those that the load balancer handles itself (ipMode Proxy); kept to explain.
+	ProxyLoadBalancerIPs []netip.Addr
+	// SourceRanges are the sources allowed to use the load balancer's addresses; none means all.
+	SourceRanges []netip.Prefix
+
+	InternalPolicy TrafficPolicy
+	ExternalPolicy TrafficPolicy
+	// HealthCheckNodePort is 0 when there is none.
+	HealthCheckNodePort uint16
+	// Affinity is how long a client keeps its endpoint, in whole seconds; 0 is no affinity.
+	Affinity  time.Duration
+	Balancing Balancing
+
+	Ports []ServicePort
+}
+
+// ServicePort is one port of a Service.
+type ServicePort struct {
+	Name     string // empty only for the sole port of a Service
+	Protocol Protocol
+	Port     uint16
+	NodePort uint16 // 0: none
+}
+
+// Slice is an EndpointSlice: endpoints of one family that share their ports. Legacy Endpoints and Pods matched by a
+// selector become Slices too.
+type Slice struct {
+	Name    Name
+	Service Name // the Service it belongs to
+	Family  Family
+	Ports   []SlicePort
+	// Endpoints keep the order of the object.
+	Endpoints []Endpoint
+}
+
+// SlicePort is one port of a Slice. A Slice port without a number is left out by the source.
+type SlicePort struct {
+	Name     string
+	Protocol Protocol
+	Port     uint16
+}
+
+// Endpoint is one endpoint of a Slice.
+type Endpoint struct {
+	Address netip.Addr
+	Node    string // empty: unknown, so never local
+	Pod     string // name of the Pod behind it, where known; for messages
+
+	Ready       bool
+	Serving     bool
+	Terminating bool
+
+	// ZoneHints and NodeHints name the zones and nodes that should prefer this endpoint.
+	ZoneHints []string
+	NodeHints []string
+}
+
+// Node is a node of the cluster.
+type Node struct {
+	Name string
+	Zone string // label topology.kubernetes.io/zone
+	// InternalIPs and ExternalIPs keep the order of the object.
+	InternalIPs []netip.Addr
+	ExternalIPs []netip.Addr
+	PodCIDRs    []netip.Prefix
+}

@@ -1,0 +1,78 @@
+package model
+
+import (
+	"maps"
+	"reflect"
+)
+
+// Snapshot is everything a source knows at one moment. The maps belong to the Snapshot; the objects are shared and
+// never changed.
+type Snapshot struct {
+	Services map[Name]*Service
+	Slices   map[Name]*Slice
+	Nodes    map[string]*Node
+}
+
+// NewSnapshot is an empty Snapshot.
+func NewSnapshot() *Snapshot {
+	return &Snapshot{Services: map[Name]*Service{}, Slices: map[Name]*Slice{}, Nodes: map[string]*Node{}}
+}
+
+// Delta is what changed between two Snapshots: the new object, or nil for one that is gone.
+type Delta struct {
+	Services map[Name]*Service
+	Slices   map[Name]*Slice
+	Nodes    map[string]*Node
+}
+
+// Empty reports whether nothing changed.
+func (d Delta) Empty() bool { return len(d.Services)+len(d.Slices)+len(d.Nodes) == 0 }
+
+// Len is the number of objects changed.
+func (d Delta) Len() int { return len(d.Services) + len(d.Slices) + len(d.Nodes) }
+
+// Apply changes the Snapshot by d.
+func (s *Snapshot) Apply(d Delta) {
+	apply(s.Services, d.Services)
+	apply(s.Slices, d.Slices)
+	apply(s.Nodes, d.Nodes)
+}
+
+// Clone copies the maps and shares the objects.
+func (s *Snapshot) Clone() *Snapshot {
+	return &Snapshot{Services: maps.Clone(s.Services), Slices: maps.Clone(s.Slices), Nodes: maps.Clone(s.Nodes)}
+}
+
+// Diff is the Delta that turns old into new. Objects with equal content count as unchanged.
+func Diff(old, new *Snapshot) Delta {
+	return Delta{
+		Services: diff(old.Services, new.Services),
+		Slices:   diff(old.Slices, new.Slices),
+		Nodes:    diff(old.Nodes, new.Nodes),
+	}
+}
+
+func apply[K comparable, V any](to, changed map[K]*V) {
+	for k, v := range changed {
+		if v == nil {
+			delete(to, k)
+		} else {
+			to[k] = v
+		}
+	}
+}
+
+func diff[K comparable, V any](old, new map[K]*V) map[K]*V {
+	changed := map[K]*V{}
+	for k, v := range new {
+		if was, ok := old[k]; !ok || (was != v && !reflect.DeepEqual(was, v)) {
+			changed[k] = v
+		}
+	}
+	for k := range old {
+		if _, ok := new[k]; !ok {
+			changed[k] = nil
+		}
+	}
+	return changed
+}

@@ -1,0 +1,118 @@
+package plan
+
+import (
+	"net/netip"
+
+	"sluice/internal/model"
+)
+
+// Via is how a packet reaches the node's rules.
+type Via uint8
+
+// The ways.
+const (
+	// ViaForward: it comes in from the network.
+	ViaForward Via = iota
+	// ViaLocal: a process on the node sends it.
+	ViaLocal
+)
+
+// String is the value of trace's flag --via.
+func (v Via) String() string {
+	if v == ViaLocal {
+		return "local"
+	}
+	return "forward"
+}
+
+// Packet is the first packet of a new connection.
+type Packet struct {
+	From     netip.Addr
+	To       netip.AddrPort
+	Protocol model.Protocol
+	Via      Via
+	// Interface is the name of the one that it comes in by, where that matters; empty: unknown, or ViaLocal.
+	Interface string
+}
+
+// Decision is what the plan says of a Packet.
+type Decision struct {
+	Action Action
+	// Targets are the endpoints it may reach, each as likely as the others.
+	Targets []Target
+	Client  Client
+	// Port and Frontend are what it hit; Port is nil if Unhandled.
+	Port     *Port
+	Frontend Frontend
+	Route    Route
+	// NotAllowed is set where the frontend does not answer this source.
+	NotAllowed bool
+}
+
+// Target is an endpoint and whether it sees the node's address instead of the client's.
+type Target struct {
+	Endpoint
+	Masquerade bool
+}
+
+// Decide says what happens to a packet. It is the meaning that the rules of every backend must have.
+func (p *Plan) Decide(pkt Packet) Decision {
+	d := Decision{Client: p.Node.Client(pkt)}
+	if pkt.Via == ViaForward && pkt.To.Addr().IsLoopback() {
+		// A loopback address is nobody's business from outside. The kernel drops such a packet by itself, unless
+		// route_localnet is set, as it is for node ports on localhost.
+		d.Action = Drop
+		return d
+	}
+	port, frontend, ok := p.find(pkt)
+	if !ok {
+		return d
+	}
+	d.Port, d.Frontend = port, frontend
+	if !port.Allows(frontend, pkt.From) {
+		d.Action, d.NotAllowed = Drop, true
+		return d
+	}
+	d.Route = port.Access(frontend.Kind)[d.Client]
+	d.Action = d.Route.Action
+	if d.Action != Forward {
+		return d
+	}
+	for _, e := range port.Endpoints(d.Route.List) {
+		d.Targets = append(d.Targets, Target{e, d.Route.Masquerade || e.Addr() == pkt.From})
+	}
+	return d
+}
+
+// Client tells what kind of client sends pkt.
+func (n *Node) Client(pkt Packet) Client {
+	iface := pkt.Interface
+	if pkt.Via == ViaLocal {
+		iface = ""
+	}
+	switch {
+	case n.Detect[model.FamilyOf(pkt.From)].Matches(pkt.From, iface):
+		return ClientPod
+	case n.IsLocal(pkt.From):
+		return ClientHost
+	}
+	return ClientOutside
+}
+
+// find looks for the address itself first, then for a node port.
+func (p *Plan) find(pkt Packet) (*Port, Frontend, bool) {
+	key := Key{pkt.To.Addr(), pkt.Protocol, pkt.To.Port()}
+	if key.Addr.IsUnspecified() {
+		return nil, Frontend{}, false // such a Key is a node port's
+	}
+	if port, f, ok := p.Owner(key); ok {
+		return port, f, true
+	}
+	family := model.FamilyOf(key.Addr)
+	if !p.Node.IsLocal(key.Addr) || !p.Node.NodePorts[family].Serves(key.Addr) {
+		return nil, Frontend{}, false
+	}
+	key.Addr = unspecified(family)
+	port, f, ok := p.Owner(key)
+	return port, f, ok && f.Kind == NodePort
+}

@@ -1,0 +1,41 @@
+package plan
+
+import (
+	"fmt"
+
+	"sluice/internal/model"
+)
+
+// Problem is something in the input that the user should know of: the plan works, but not as written.
+type Problem struct {
+	Object string // "Service default/web", "Node node-a"
+	Text   string
+}
+
+// String is one line.
+func (p Problem) String() string { return p.Object + ": " + p.Text }
+
+// Problems lists what is wrong with this node and with the Service ports, in a stable order.
+func (p *Plan) Problems() (all []Problem) {
+	if p.Node.Missing {
+		all = append(all, Problem{"Node " + p.Node.Name, "there is no such Node; no endpoint counts as local"})
+	}
+	for _, f := range model.Families {
+		if p.Node.NodePorts[f].Unlisted {
+			all = append(all, Problem{"nodePortAddresses", fmt.Sprintf("no %s range is listed, so node ports answer at every %s address", f, f)})
+		}
+	}
+	for _, port := range p.Sorted() {
+		all = append(all, port.Problems()...)
+	}
+	return all
+}
+
+// Problems lists what is wrong with this Service port.
+func (p *Port) Problems() (all []Problem) {
+	for _, l := range p.Lost {
+		text := fmt.Sprintf("%s %s of port %q belongs to Service %s", l.Kind, l.Key, p.ID.Port, l.Winner)
+		all = append(all, Problem{"Service " + p.ID.Service.String(), text})
+	}
+	return all
+}
