@@ -13,7 +13,7 @@ type Node struct {
 	Name string
 	// Missing is set where a Node was named, or there are others, and none has this name.
 	Missing bool
-	Zone  string
+	Zone    string
 	// Primary is the node's own address, by family.
 	Primary [2]netip.Addr
 	// Addresses are those on its interfaces, sorted.

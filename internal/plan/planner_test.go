@@ -1,0 +1,179 @@
+package plan
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"sluice/internal/model"
+)
+
+// TestIncrementalEqualsFull changes objects at random, few enough that they clash, and compares after each change.
+func TestIncrementalEqualsFull(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := NewPlanner(config)
+		snap := model.NewSnapshot()
+		before := map[PortID]*Port{}
+		for range rapid.IntRange(1, 20).Draw(t, "changes") {
+			d := drawDelta(t)
+			snap.Apply(d)
+			changes := p.Update(d)
+			full := Build(config, Host{}, snap)
+			if diff := cmp.Diff(full.Ports, p.Plan().Ports, comparers); diff != "" {
+				t.Fatalf("ports (-full +incremental):\n%s", diff)
+			}
+			if diff := cmp.Diff(full.Node, p.Plan().Node, comparers); diff != "" {
+				t.Fatalf("node (-full +incremental):\n%s", diff)
+			}
+			if diff := cmp.Diff(full.claims, p.plan.claims, comparers); diff != "" {
+				t.Fatalf("claims (-full +incremental):\n%s", diff)
+			}
+			for _, c := range changes.Ports {
+				if c.New == nil {
+					delete(before, c.ID)
+				} else {
+					before[c.ID] = c.New
+				}
+			}
+			if diff := cmp.Diff(full.Ports, before, comparers); diff != "" {
+				t.Fatalf("changes do not lead to the plan (-plan +changes):\n%s", diff)
+			}
+			if again := p.Update(d); !again.Empty() {
+				t.Fatalf("the same update again makes changes: %+v", again)
+			}
+		}
+	})
+}
+
+var comparers = cmp.Options{
+	cmp.Comparer(func(a, b netip.Addr) bool { return a == b }),
+	cmp.Comparer(func(a, b netip.AddrPort) bool { return a == b }),
+	cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }),
+	cmp.AllowUnexported(claim{}),
+}
+
+func drawDelta(t *rapid.T) model.Delta {
+	d := model.Delta{
+		Services: map[model.Name]*model.Service{}, Slices: map[model.Name]*model.Slice{}, Nodes: map[string]*model.Node{},
+	}
+	name := model.Name{Namespace: "ns", Name: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name")}
+	gone := rapid.IntRange(0, 3).Draw(t, "gone") == 0
+	switch rapid.SampledFrom([]string{"service", "service", "slice", "slice", "node"}).Draw(t, "kind") {
+	case "service":
+		d.Services[name] = nil
+		if !gone {
+			d.Services[name] = drawService(t, name)
+		}
+	case "slice":
+		of := name
+		name.Name = rapid.SampledFrom([]string{"s1", "s2", "s3"}).Draw(t, "slice")
+		d.Slices[name] = nil
+		if !gone {
+			d.Slices[name] = drawSlice(t, name, of)
+		}
+	case "node":
+		d.Nodes["node-a"] = nil
+		if !gone {
+			n := *nodeA
+			n.Zone = rapid.SampledFrom([]string{"", "zone-1", "zone-2"}).Draw(t, "zone")
+			d.Nodes["node-a"] = &n
+		}
+	}
+	return d
+}
+
+func drawService(t *rapid.T, name model.Name) *model.Service {
+	policy := rapid.SampledFrom([]model.TrafficPolicy{model.PolicyCluster, model.PolicyLocal})
+	s := &model.Service{
+		Name: name, Created: time.Unix(rapid.Int64Range(0, 2).Draw(t, "created"), 0),
+		Type:           rapid.SampledFrom([]model.ServiceType{model.ClusterIP, model.LoadBalancer, model.ExternalName}).Draw(t, "type"),
+		ClusterIPs:     addrs(rapid.SampledFrom([]string{"10.96.0.1", "10.96.0.2", "fd00:96::1"}).Draw(t, "clusterIP")),
+		InternalPolicy: policy.Draw(t, "internal"), ExternalPolicy: policy.Draw(t, "external"),
+		HealthCheckNodePort: rapid.SampledFrom([]uint16{0, 30001}).Draw(t, "healthCheck"),
+	}
+	if rapid.Bool().Draw(t, "external") {
+		s.ExternalIPs, s.LoadBalancerIPs = addrs("10.96.0.2", "198.51.100.1"), addrs("198.51.100.1", "192.0.2.1")
+		s.SourceRanges = []netip.Prefix{netip.MustParsePrefix("192.168.0.0/16")}
+	}
+	for i := range rapid.IntRange(1, 2).Draw(t, "ports") {
+		s.Ports = append(s.Ports, model.ServicePort{
+			Name: fmt.Sprint("p", i), Protocol: model.TCP, Port: uint16(80 + i),
+			NodePort: rapid.SampledFrom([]uint16{0, 30001, 30002}).Draw(t, "nodePort"),
+		})
+	}
+	return s
+}
+
+func drawSlice(t *rapid.T, name, service model.Name) *model.Slice {
+	s := &model.Slice{Name: name, Service: service, Ports: []model.SlicePort{{Name: "p0", Protocol: model.TCP, Port: 8080}}}
+	for range rapid.IntRange(0, 3).Draw(t, "endpoints") {
+		e := endpoint(
+			rapid.SampledFrom([]string{"10.244.1.1", "10.244.1.2", "10.244.2.1"}).Draw(t, "address"),
+			rapid.SampledFrom([]string{"node-a", "node-b", ""}).Draw(t, "node"),
+			rapid.SampledFrom([]string{"rs", "st", "s", "", "rst"}).Draw(t, "states"),
+		)
+		e.ZoneHints = rapid.SampledFrom([][]string{nil, {"zone-1"}, {"zone-2"}}).Draw(t, "hints")
+		s.Endpoints = append(s.Endpoints, e)
+	}
+	return s
+}
+
+func TestSetHostFollowsAddresses(t *testing.T) {
+	cfg := config
+	cfg.NodePortAddresses.Prefixes = []netip.Prefix{netip.MustParsePrefix("172.16.0.0/12")}
+	p := NewPlanner(cfg)
+	s := service(func(s *model.Service) { s.Type, s.Ports[0].NodePort = model.NodePort, 30080 })
+	p.Update(model.Delta(*snapshot(s, slice(endpoint("10.244.1.1", "node-a", "rs")))))
+	wantOutcome(t, p.Plan(), "203.0.113.5", "172.20.0.11:30080", outcome{Action: Unhandled})
+	if c := p.SetHost(Host{Addresses: addrs("192.168.10.11", "172.20.0.11")}); !c.Node {
+		t.Error("a new address does not count as a change of the node")
+	}
+	wantOutcome(t, p.Plan(), "203.0.113.5", "172.20.0.11:30080", forward("10.244.1.1+m"))
+	wantOutcome(t, p.Plan(), "203.0.113.5", "192.168.10.11:30080", outcome{Action: Unhandled})
+}
+
+// BenchmarkUpdateEndpoint is one endpoint replaced beside other Services: the same at any number of them.
+func BenchmarkUpdateEndpoint(b *testing.B) {
+	for _, services := range []int{100, 10_000} {
+		b.Run(fmt.Sprint(services), func(b *testing.B) {
+			p, deltas := benchPlanner(services)
+			for i := 0; b.Loop(); i++ {
+				if c := p.Update(deltas[i%2]); len(c.Ports) != 1 {
+					b.Fatalf("changed %d ports, want 1", len(c.Ports))
+				}
+			}
+		})
+	}
+}
+
+func benchPlanner(services int) (*Planner, [2]model.Delta) {
+	snap := snapshot()
+	endpoints := func(first byte) (es []model.Endpoint) {
+		for i := range byte(10) {
+			es = append(es, model.Endpoint{Address: netip.AddrFrom4([4]byte{10, 244, first, i}), Ready: true, Serving: true})
+		}
+		return es
+	}
+	for i := range services {
+		name := model.Name{Namespace: "bench", Name: fmt.Sprint("s", i)}
+		snap.Services[name] = service(func(s *model.Service) {
+			s.Name, s.ClusterIPs = name, []netip.Addr{netip.AddrFrom4([4]byte{10, 96, byte(i >> 8), byte(i)})}
+		})
+		sl := slice(endpoints(1)...)
+		sl.Name, sl.Service = name, name
+		snap.Slices[name] = sl
+	}
+	p := NewPlanner(config)
+	p.Update(model.Delta(*snap))
+	name := model.Name{Namespace: "bench", Name: "s7"}
+	other := *snap.Slices[name]
+	other.Endpoints = endpoints(2)
+	return p, [2]model.Delta{
+		{Slices: map[model.Name]*model.Slice{name: &other}},
+		{Slices: map[model.Name]*model.Slice{name: snap.Slices[name]}},
+	}
+}
