@@ -1,0 +1,43 @@
+# Everything here is a short name for a command that Go alone can run; `make help` lists them.
+
+TOOL := go tool -modfile=hack/tools/go.mod
+FUZZTIME ?= 30s
+
+.PHONY: help build demo test test-race test-user fuzz bench lint fmt docs ci
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+build: ## bin/sluice
+	CGO_ENABLED=0 go build -trimpath -o bin/sluice ./cmd/sluice
+
+demo: ## a throw-away cluster that shows what Sluice does
+	go run ./cmd/sluice demo
+
+test: ## all tests; real packets run in namespaces of their own
+	go test ./...
+
+test-race: ## the same with the race detector
+	go test -race ./...
+
+test-user: ## the tests that use namespaces, as an ordinary user (run it as root)
+	hack/test-as-user
+
+fuzz: ## every fuzz target for FUZZTIME
+	hack/fuzz $(FUZZTIME)
+
+bench: ## benchmarks; no pass or fail on time
+	go test -run='^$$' -bench=. -benchmem ./...
+
+lint: ## go vet and golangci-lint, pinned in hack/tools/go.mod
+	go vet ./...
+	$(TOOL) golangci-lint run
+
+fmt: ## rewrite every file in gofumpt's form
+	$(TOOL) gofumpt -w -extra cmd hack internal test
+
+docs: ## write the generated parts of the docs again
+	go test ./test/conformance -run TestSupportTable -update
+
+ci: ## what continuous integration runs
+	.ci/run
