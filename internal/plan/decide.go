@@ -64,7 +64,7 @@ func (p *Plan) Decide(pkt Packet) Decision {
 		d.Action = Drop
 		return d
 	}
-	port, frontend, ok := p.find(pkt)
+	port, frontend, ok := p.Find(pkt.To, pkt.Protocol)
 	if !ok {
 		return d
 	}
@@ -99,9 +99,10 @@ func (n *Node) Client(pkt Packet) Client {
 	return ClientOutside
 }
 
-// find looks for the address itself first, then for a node port.
-func (p *Plan) find(pkt Packet) (*Port, Frontend, bool) {
-	key := Key{pkt.To.Addr(), pkt.Protocol, pkt.To.Port()}
+// Find tells who answers at an address and port: the owner of the address itself, else, at an address of this node,
+// that of the node port.
+func (p *Plan) Find(to netip.AddrPort, protocol model.Protocol) (*Port, Frontend, bool) {
+	key := Key{to.Addr(), protocol, to.Port()}
 	if key.Addr.IsUnspecified() {
 		return nil, Frontend{}, false // such a Key is a node port's
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"sluice/internal/model"
 )
@@ -69,7 +68,7 @@ func boolCompare(a, b bool) int {
 
 // selection is the outcome for one Service port.
 type selection struct {
-	cluster, local []Endpoint
+	cluster, local, draining []Endpoint
 	// any is whether some node has an endpoint that can be used.
 	any bool
 }
@@ -96,6 +95,9 @@ func choose(cs []candidate, n *Node) (s selection) {
 		}
 		if c.inLocal == Used {
 			s.local = append(s.local, e)
+		}
+		if c.cluster != Used && c.inLocal != Used && (c.Ready || c.Serving) {
+			s.draining = append(s.draining, e)
 		}
 	}
 	return s
@@ -186,9 +188,4 @@ func containsFunc(cs []candidate, f func(*candidate) bool) bool {
 		}
 	}
 	return false
-}
-
-// String describes a candidate for messages.
-func (c *candidate) String() string {
-	return strings.TrimSuffix(c.addr.String()+" "+c.Pod, " ")
 }

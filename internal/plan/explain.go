@@ -52,7 +52,7 @@ func (p *Planner) Explain(id PortID) (all []Considered) {
 	if _, ok := p.plan.Ports[id]; !ok {
 		return nil
 	}
-	cs := candidates(id, p.slicesOf(id.Service), p.plan.Node.Name)
+	cs := candidates(id, p.slices[id.Service], p.plan.Node.Name)
 	choose(cs, &p.plan.Node)
 	for _, c := range cs {
 		all = append(all, Considered{

@@ -103,8 +103,6 @@ func (p *Planner) indexSlice(old, new *model.Slice, dirty dirty) {
 	}
 }
 
-func (p *Planner) slicesOf(service model.Name) []*model.Slice { return p.slices[service] }
-
 // refreshNode reports whether this node is another than before.
 func (p *Planner) refreshNode() bool {
 	n := newNode(p.cfg, p.host, p.snap.Nodes)
@@ -200,13 +198,14 @@ func (p *Planner) rebuild(id PortID) {
 // build makes the plan of one Service port.
 func (p *Planner) build(s *model.Service, id PortID) *Port {
 	node := &p.plan.Node
-	chosen := choose(candidates(id, p.slicesOf(s.Name), node.Name), node)
+	chosen := choose(candidates(id, p.slices[s.Name], node.Name), node)
 	port := &Port{
 		ID:        id,
 		Internal:  internalAccess(s.InternalPolicy, node, id.Family, chosen),
 		External:  externalAccess(s.ExternalPolicy, chosen),
 		Cluster:   chosen.cluster,
 		Local:     chosen.local,
+		Draining:  chosen.draining,
 		Sources:   sources(s, id.Family, node),
 		Affinity:  s.Affinity,
 		Balancing: s.Balancing,
@@ -239,7 +238,7 @@ func (p *Planner) readyHere(s *model.Service, f model.Family) int {
 		if id.Family != f {
 			continue
 		}
-		cs := candidates(id, p.slicesOf(s.Name), p.plan.Node.Name)
+		cs := candidates(id, p.slices[s.Name], p.plan.Node.Name)
 		for i := range cs {
 			if c := &cs[i]; c.local && c.Ready {
 				ready[c.Address.String()] = true

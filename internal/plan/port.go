@@ -49,6 +49,9 @@ type Port struct {
 	Internal, External Access
 	// Cluster and Local are the endpoints of the two lists that the routes name, sorted by address.
 	Cluster, Local []Endpoint
+	// Draining are endpoints that get no new connections but still serve those they have: they terminate, or hints
+	// keep them for others.
+	Draining []Endpoint
 
 	// Sources are the only clients that load balancer addresses answer. Nil is everyone.
 	Sources []netip.Prefix
