@@ -1,0 +1,153 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"sluice/internal/model"
+	"sluice/internal/plan"
+)
+
+// Resolve checks every value and makes the [Config] of them. The error joins one for each wrong value.
+func (v Values) Resolve() (Config, []string, error) {
+	clusterCIDRs, cidrErr := v.clusterCIDRs()
+	detect, detectErr := v.detect()
+	nodePorts, portsErr := v.nodePorts()
+	c := Config{
+		Plan: plan.Config{
+			NodeName:            NormalizeNodeName(v.hostname.is),
+			DetectLocal:         detect,
+			ClusterCIDRs:        clusterCIDRs,
+			BridgeInterface:     v.bridgeInterface.is,
+			InterfaceNamePrefix: v.interfaceNamePrefix.is,
+			NodePortAddresses:   nodePorts,
+			LocalhostNodePorts:  v.localhostNodePorts.is,
+			MasqueradeAll:       v.masqueradeAll.is,
+		},
+		Mode:          strings.ToLower(v.mode.is),
+		MasqueradeBit: v.masqueradeBit.is,
+		SyncPeriod:    v.syncPeriod.is,
+		MinSyncPeriod: v.minSyncPeriod.is,
+	}
+	return c, v.warnings(detect), errors.Join(cidrErr, detectErr, portsErr, v.checkMode(c.Mode), v.checkNumbers())
+}
+
+// NormalizeNodeName spells a node's name as the API does: trimmed, in lower case.
+func NormalizeNodeName(s string) string { return strings.ToLower(strings.TrimSpace(s)) }
+
+func (v *Values) checkMode(mode string) error {
+	if mode != ModePlan && mode != ModeIPTables {
+		return fmt.Errorf("%s: %q: Sluice has no such mode; want %s", v.mode.where, v.mode.is, ModeIPTables)
+	}
+	return nil
+}
+
+func (v *Values) checkNumbers() error {
+	var errs []error
+	if bit := v.masqueradeBit; bit.is < 0 || bit.is > 31 {
+		errs = append(errs, fmt.Errorf("%s: %d: want 0 to 31", bit.where, bit.is))
+	}
+	if p := v.syncPeriod; p.is <= 0 {
+		errs = append(errs, fmt.Errorf("%s: %v: want more than 0", p.where, p.is))
+	}
+	switch p := v.minSyncPeriod; {
+	case p.is < 0:
+		errs = append(errs, fmt.Errorf("%s: %v: want 0 or more", p.where, p.is))
+	case p.is > v.syncPeriod.is && v.syncPeriod.is > 0:
+		errs = append(errs, fmt.Errorf("%s: %v is longer than the sync period of %v (%s)", p.where, p.is, v.syncPeriod.is, v.syncPeriod.where))
+	}
+	return errors.Join(errs...)
+}
+
+// clusterCIDRs takes one range, or one of each family in any order.
+func (v *Values) clusterCIDRs() (ranges []netip.Prefix, err error) {
+	if strings.TrimSpace(v.clusterCIDR.is) == "" {
+		return nil, nil
+	}
+	var errs []error
+	var seen [2]bool
+	for _, s := range strings.Split(v.clusterCIDR.is, ",") {
+		p, err := parsePrefix(s)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", v.clusterCIDR.where, err))
+			continue
+		}
+		f := model.FamilyOf(p.Addr())
+		if seen[f] {
+			errs = append(errs, fmt.Errorf("%s: %q: a second %s range; want at most one of each family", v.clusterCIDR.where, s, f))
+		}
+		seen[f] = true
+		ranges = append(ranges, p)
+	}
+	return ranges, errors.Join(errs...)
+}
+
+// nodePorts reads ranges and keywords. An address without a length is no range: kube-proxy refuses it, and to guess
+// what was meant could open more than is wanted.
+func (v *Values) nodePorts() (list plan.NodePortAddresses, err error) {
+	var errs []error
+	for _, s := range v.nodePortAddresses.is {
+		switch s = strings.TrimSpace(s); s {
+		case "all":
+			list.All = true
+		case "primary":
+			list.Primary = true
+		case "localhost":
+			list.Localhost = true
+		default:
+			p, err := parsePrefix(s)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w, or primary, localhost or all", v.nodePortAddresses.where, err))
+				continue
+			}
+			list.Prefixes = append(list.Prefixes, p)
+		}
+	}
+	return list, errors.Join(errs...)
+}
+
+func parsePrefix(s string) (netip.Prefix, error) {
+	p, err := netip.ParsePrefix(strings.TrimSpace(s))
+	if err != nil || p.Addr().Is4In6() {
+		return netip.Prefix{}, fmt.Errorf("%q: want an address range such as 10.0.0.0/8", s)
+	}
+	return p.Masked(), nil
+}
+
+var detectModes = []plan.DetectMode{
+	plan.DetectClusterCIDR, plan.DetectNodeCIDR, plan.DetectBridgeInterface, plan.DetectInterfaceNamePrefix,
+}
+
+func (v *Values) detect() (plan.DetectMode, error) {
+	if v.detectLocalMode.is == "" {
+		return plan.DetectClusterCIDR, nil
+	}
+	at := slices.IndexFunc(detectModes, func(m plan.DetectMode) bool { return m.String() == v.detectLocalMode.is })
+	if at < 0 {
+		return 0, fmt.Errorf("%s: %q: want one of %v", v.detectLocalMode.where, v.detectLocalMode.is, detectModes)
+	}
+	mode := detectModes[at]
+	switch {
+	case mode == plan.DetectBridgeInterface && v.bridgeInterface.is == "":
+		return 0, fmt.Errorf("%s: %s: name the bridge with detectLocal.bridgeInterface or --pod-bridge-interface", v.detectLocalMode.where, mode)
+	case mode == plan.DetectInterfaceNamePrefix && v.interfaceNamePrefix.is == "":
+		return 0, fmt.Errorf("%s: %s: give the prefix with detectLocal.interfaceNamePrefix or --pod-interface-name-prefix", v.detectLocalMode.where, mode)
+	}
+	return mode, nil
+}
+
+// warnings tells of settings that have no effect beside others.
+func (v *Values) warnings(detect plan.DetectMode) (told []string) {
+	unused := func(s value[string], wanted plan.DetectMode) {
+		if s.is != "" && detect != wanted {
+			told = append(told, fmt.Sprintf("%s: %q has no effect: detect-local-mode is %s", s.where, s.is, detect))
+		}
+	}
+	unused(v.clusterCIDR, plan.DetectClusterCIDR)
+	unused(v.bridgeInterface, plan.DetectBridgeInterface)
+	unused(v.interfaceNamePrefix, plan.DetectInterfaceNamePrefix)
+	return told
+}
