@@ -17,6 +17,15 @@ func (p Problem) String() string { return p.Object + ": " + p.Text }
 
 // Problems lists what is wrong with this node and with the Service ports, in a stable order.
 func (p *Plan) Problems() (all []Problem) {
+	all = p.NodeProblems()
+	for _, port := range p.Sorted() {
+		all = append(all, port.Problems()...)
+	}
+	return all
+}
+
+// NodeProblems lists what is wrong with this node alone.
+func (p *Plan) NodeProblems() (all []Problem) {
 	if p.Node.Missing {
 		all = append(all, Problem{"Node " + p.Node.Name, "there is no such Node; no endpoint counts as local"})
 	}
@@ -24,11 +33,20 @@ func (p *Plan) Problems() (all []Problem) {
 		if p.Node.NodePorts[f].Unlisted {
 			all = append(all, Problem{"nodePortAddresses", fmt.Sprintf("no %s range is listed, so node ports answer at every %s address", f, f)})
 		}
-	}
-	for _, port := range p.Sorted() {
-		all = append(all, port.Problems()...)
+		if d := p.Node.Detect; !d[f].Implemented() && d[1-f].Implemented() && p.serves(f) {
+			all = append(all, Problem{"detectLocalMode", fmt.Sprintf("no %s range of pods is given, so no %s client counts as a pod", f, f)})
+		}
 	}
 	return all
+}
+
+func (p *Plan) serves(f model.Family) bool {
+	for id := range p.Ports {
+		if id.Family == f {
+			return true
+		}
+	}
+	return false
 }
 
 // Problems lists what is wrong with this Service port.
