@@ -1,0 +1,118 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// Address is an address of an interface.
+type Address struct {
+	Prefix    netip.Prefix // the address and the length of its network
+	Interface string
+	Loopback  bool // on the loopback interface
+	LinkLocal bool // usable on its link alone
+	Tentative bool // IPv6, not in use before the kernel has checked that nobody else has it
+}
+
+// Addresses returns the addresses of all interfaces in the namespace, in the kernel's order.
+func (h *Handle) Addresses() ([]Address, error) {
+	links, err := dump(h.nl.LinkList)
+	if err != nil {
+		return nil, fmt.Errorf("list interfaces: %w", err)
+	}
+	byIndex := make(map[int]*netlink.LinkAttrs, len(links))
+	for _, l := range links {
+		byIndex[l.Attrs().Index] = l.Attrs()
+	}
+	addrs, err := dump(func() ([]netlink.Addr, error) { return h.nl.AddrList(nil, netlink.FAMILY_ALL) })
+	if err != nil {
+		return nil, fmt.Errorf("list addresses: %w", err)
+	}
+	result := make([]Address, 0, len(addrs))
+	for _, a := range addrs {
+		// An interface that is new since the list of interfaces was read makes a notification of its own.
+		if l := byIndex[a.LinkIndex]; l != nil {
+			result = append(result, address(a, l))
+		}
+	}
+	return result, nil
+}
+
+func address(a netlink.Addr, l *netlink.LinkAttrs) Address {
+	prefix := toPrefix(a.IPNet)
+	return Address{
+		Prefix:    prefix,
+		Interface: l.Name,
+		Loopback:  l.Flags&net.FlagLoopback != 0,
+		LinkLocal: prefix.Addr().IsLinkLocalUnicast(),
+		Tentative: a.Flags&unix.IFA_F_TENTATIVE != 0,
+	}
+}
+
+// WatchAddresses calls changed after each change of an address in the namespace, and once at first, until ctx ends;
+// then it returns nil. It returns an error only when it cannot subscribe. Notifications that the kernel drops, because
+// there are too many, count as a change.
+func (h *Handle) WatchAddresses(ctx context.Context, changed func()) error {
+	for ctx.Err() == nil {
+		done := make(chan struct{})
+		stop := context.AfterFunc(ctx, func() { close(done) })
+		updates := make(chan netlink.AddrUpdate)
+		options := netlink.AddrSubscribeOptions{ErrorCallback: func(error) {}}
+		if h.ns.IsOpen() {
+			options.Namespace = &h.ns
+		}
+		if err := netlink.AddrSubscribeWithOptions(updates, done, options); err != nil {
+			stop()
+			return fmt.Errorf("subscribe to address changes: %w", err)
+		}
+		changed() // what happened before the subscription
+		for range updates {
+			changed()
+		}
+		if stop() {
+			close(done) // lets go of the socket that failed
+		}
+	}
+	return nil
+}
+
+// AddAddress gives an interface an address, which is usable at once: the kernel does not look for duplicates.
+// Having the address already is success.
+func (h *Handle) AddAddress(name string, prefix netip.Prefix) error {
+	addr := &netlink.Addr{IPNet: toIPNet(prefix)}
+	if prefix.Addr().Is6() {
+		addr.Flags = unix.IFA_F_NODAD
+	}
+	err := h.with(name, func(l netlink.Link) error { return h.nl.AddrAdd(l, addr) })
+	if err != nil && !errors.Is(err, unix.EEXIST) {
+		return fmt.Errorf("add address %s to %s: %w", prefix, name, err)
+	}
+	return nil
+}
+
+// DeleteAddress takes an address from an interface.
+func (h *Handle) DeleteAddress(name string, prefix netip.Prefix) error {
+	err := h.with(name, func(l netlink.Link) error {
+		return h.nl.AddrDel(l, &netlink.Addr{IPNet: toIPNet(prefix)})
+	})
+	if err != nil {
+		return fmt.Errorf("delete address %s from %s: %w", prefix, name, err)
+	}
+	return nil
+}
+
+func toPrefix(n *net.IPNet) netip.Prefix {
+	addr, _ := netip.AddrFromSlice(n.IP)
+	ones, _ := n.Mask.Size()
+	return netip.PrefixFrom(addr.Unmap(), ones)
+}
+
+func toIPNet(p netip.Prefix) *net.IPNet {
+	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
+}
