@@ -1,0 +1,36 @@
+package gen
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"sluice/internal/plan"
+)
+
+// TestReachesEveryOutcome fails if what is drawn no longer leads to every kind of decision.
+func TestReachesEveryOutcome(t *testing.T) {
+	type outcome struct {
+		action plan.Action
+		client plan.Client
+		kind   plan.Kind
+	}
+	seen := map[outcome]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		p := plan.Build(Config(t), Host(t), Snapshot(t))
+		for range 50 {
+			d := p.Decide(Packet(t, p))
+			seen[outcome{d.Action, d.Client, d.Frontend.Kind}]++
+		}
+	})
+	for _, action := range []plan.Action{plan.Forward, plan.Reject, plan.Drop} {
+		for _, client := range plan.Clients {
+			for _, kind := range []plan.Kind{plan.ClusterIP, plan.ExternalIP, plan.LoadBalancerIP, plan.NodePort} {
+				never := action == plan.Drop && kind != plan.ClusterIP && kind != plan.LoadBalancerIP && client != plan.ClientOutside
+				if o := (outcome{action, client, kind}); seen[o] == 0 && !never {
+					t.Errorf("no packet with %s for a %s at a %s", action, client, kind)
+				}
+			}
+		}
+	}
+}
