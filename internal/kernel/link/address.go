@@ -89,6 +89,9 @@ func (h *Handle) AddAddress(name string, prefix netip.Prefix) error {
 	if prefix.Addr().Is6() {
 		addr.Flags = unix.IFA_F_NODAD
 	}
+	if prefix.IsSingleIP() {
+		addr.Flags |= unix.IFA_F_NOPREFIXROUTE // there is nobody else on the link for a route to lead to
+	}
 	err := h.with(name, func(l netlink.Link) error { return h.nl.AddrAdd(l, addr) })
 	if err != nil && !errors.Is(err, unix.EEXIST) {
 		return fmt.Errorf("add address %s to %s: %w", prefix, name, err)

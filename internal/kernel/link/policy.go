@@ -8,12 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// AddLocal makes every address of a range one of this namespace's own, for the packets that look into the routing
-// table (see [Handle.AddRule]).
-func (h *Handle) AddLocal(to netip.Prefix, table int) error {
+// TableLocal is the kernel's routing table of this namespace's own addresses.
+const TableLocal = unix.RT_TABLE_LOCAL
+
+// AddLocal makes every address of a range one of this namespace's own.
+func (h *Handle) AddLocal(to netip.Prefix) error {
 	err := h.with("lo", func(lo netlink.Link) error {
 		return h.nl.RouteReplace(&netlink.Route{
-			Dst: toIPNet(to.Masked()), Table: table, Type: unix.RTN_LOCAL, Scope: netlink.SCOPE_HOST, LinkIndex: lo.Attrs().Index,
+			Dst: toIPNet(to.Masked()), Table: TableLocal, Type: unix.RTN_LOCAL, Scope: netlink.SCOPE_HOST, LinkIndex: lo.Attrs().Index,
 		})
 	})
 	if err != nil {
@@ -31,14 +33,41 @@ func (h *Handle) AddProhibit(to netip.Prefix, table int) error {
 	return nil
 }
 
-// AddRule makes packets of both families that come in by an interface look into a routing table before the main one.
-func (h *Handle) AddRule(incoming string, table int) error {
-	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
-		rule := netlink.NewRule()
-		rule.IifName, rule.Table, rule.Family = incoming, table, family
-		if err := h.nl.RuleAdd(rule); err != nil {
-			return fmt.Errorf("add routing rule for what comes in by %s: %w", incoming, err)
-		}
+// Rule makes packets look into a routing table before the main one.
+type Rule struct {
+	Incoming string       // the interface they come in by; "" for any
+	To       netip.Prefix // their destination; the zero Prefix for any of the family
+	IPv6     bool         // of that family; To must be of the same
+	Table    int
+}
+
+// AddRule adds a rule for routing, after those that are there.
+func (h *Handle) AddRule(r Rule) error {
+	rule := netlink.NewRule()
+	rule.IifName, rule.Table, rule.Family = r.Incoming, r.Table, family(r.IPv6)
+	if r.To.IsValid() {
+		rule.Dst = toIPNet(r.To)
+	}
+	if err := h.nl.RuleAdd(rule); err != nil {
+		return fmt.Errorf("add routing rule %+v: %w", r, err)
 	}
 	return nil
+}
+
+// DeleteLocalRule takes away the rule that packets look for this namespace's own addresses first. Without other rules
+// for the local table it gets no packet any more.
+func (h *Handle) DeleteLocalRule(ipv6 bool) error {
+	rule := netlink.NewRule()
+	rule.Priority, rule.Table, rule.Family = 0, TableLocal, family(ipv6)
+	if err := h.nl.RuleDel(rule); err != nil {
+		return fmt.Errorf("delete routing rule for local addresses: %w", err)
+	}
+	return nil
+}
+
+func family(ipv6 bool) int {
+	if ipv6 {
+		return netlink.FAMILY_V6
+	}
+	return netlink.FAMILY_V4
 }

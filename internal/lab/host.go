@@ -1,0 +1,40 @@
+package lab
+
+import (
+	"context"
+	"net/netip"
+
+	"sluice/internal/kernel/netns"
+	"sluice/internal/model"
+)
+
+// Host is one machine of a running lab.
+type Host struct {
+	Machine
+	// Interface is the name of the other end of the host's link, on the node for a pod. Those of pods begin with "pod".
+	Interface string
+
+	lab *Lab
+	ns  *netns.NS
+}
+
+// Namespace is the host's network namespace. It belongs to the lab.
+func (h *Host) Namespace() *netns.NS { return h.ns }
+
+// Address is the host's first address of a family; it is not valid if there is none.
+func (h *Host) Address(f model.Family) netip.Addr {
+	for _, a := range h.Addresses {
+		if model.FamilyOf(a) == f {
+			return a
+		}
+	}
+	return netip.Addr{}
+}
+
+// Command returns a program to run on the host. It is killed when ctx ends, and when this process dies.
+func (h *Host) Command(ctx context.Context, name string, args ...string) *netns.Cmd {
+	return h.ns.Command(ctx, name, args...).DieWithParent()
+}
+
+// Do runs f on a thread inside the host's namespace.
+func (h *Host) Do(f func() error) error { return h.ns.Do(f) }
