@@ -19,10 +19,11 @@ func (r Rule) Normal() string {
 	if err != nil {
 		return string(r)
 	}
-	p.Header = normalHeader(p.Header)
 	for i := range p.Matches {
 		p.Matches[i] = normalMatch(p.Matches[i])
 	}
+	p.Matches = withoutImplied(p.Matches, impliedModule(p.Header))
+	p.Header = normalHeader(p.Header)
 	sortMatches(p.Matches)
 	p.TargetOptions = normalTarget(p.Target, p.TargetOptions)
 	return p.text()

@@ -75,7 +75,7 @@ var (
 )
 
 func normalMark(o Option) (Option, bool) {
-	if v, ok := parseMark(o.Value(), allBits); ok && o.Name == "mark" {
+	if v, ok := ParseMark(o.Value()); ok && o.Name == "mark" {
 		o.Values = []string{v.match()}
 	}
 	return o, true
@@ -121,7 +121,7 @@ func place(word string, order []string) int {
 
 func normalStatistic(options []Option) []Option {
 	options = edit(options, func(o Option) (Option, bool) {
-		if n, ok := probability(o.Value()); ok && o.Name == "probability" {
+		if n, ok := ParseProbability(o.Value()); ok && o.Name == "probability" {
 			o.Values = []string{Probability(n)}
 		}
 		return o, o.Name != "packet" || o.Value() != "0"

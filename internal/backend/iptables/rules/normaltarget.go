@@ -51,7 +51,7 @@ func (v MarkChange) match() string {
 
 // SetMark reads an option of MARK or CONNMARK that sets the mark. It reports false for others.
 func SetMark(o Option) (MarkChange, bool) {
-	v, ok := parseMark(o.Value(), allBits)
+	v, ok := ParseMark(o.Value())
 	if !ok || len(o.Values) != 1 || o.Negated {
 		return MarkChange{}, false
 	}

@@ -93,7 +93,7 @@ func build(words []word) (Parsed, error) {
 			return Parsed{}, err
 		}
 	}
-	b.dropEmptyImplied()
+	b.rule.Matches = withoutImplied(b.rule.Matches, b.implied)
 	return b.rule, nil
 }
 
@@ -165,9 +165,7 @@ func (b *builder) ofProtocol(o Option) {
 	b.rule.Matches = append(b.rule.Matches, Match{Module: b.implied, Options: []Option{o}})
 }
 
-// dropEmptyImplied leaves out a "-m tcp" that says no more than "-p tcp".
-func (b *builder) dropEmptyImplied() {
-	b.rule.Matches = slices.DeleteFunc(b.rule.Matches, func(m Match) bool {
-		return m.Module == b.implied && len(m.Options) == 0
-	})
+// withoutImplied leaves out a "-m tcp" that says no more than "-p tcp".
+func withoutImplied(matches []Match, implied string) []Match {
+	return slices.DeleteFunc(matches, func(m Match) bool { return m.Module == implied && len(m.Options) == 0 })
 }

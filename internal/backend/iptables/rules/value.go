@@ -128,8 +128,9 @@ func normalPorts(s string) (ports string, all bool) {
 
 const allBits = math.MaxUint32
 
-// parseMark reads VALUE or VALUE/MASK, in any base.
-func parseMark(s string, mask uint32) (MarkChange, bool) {
+// ParseMark reads VALUE or VALUE/MASK, in the base that its prefix tells. Without a mask it is all bits.
+func ParseMark(s string) (MarkChange, bool) {
+	mask := uint32(allBits)
 	value, rest, masked := strings.Cut(s, "/")
 	v, err := strconv.ParseUint(value, 0, 32)
 	if err != nil {
@@ -151,8 +152,8 @@ const One = 1 << 31
 // Probability is the text that iptables-save prints for a probability of n/One.
 func Probability(n uint32) string { return strconv.FormatFloat(float64(n)/One, 'f', 11, 64) }
 
-// probability reads the argument of --probability, rounded as the kernel keeps it.
-func probability(s string) (n uint32, ok bool) {
+// ParseProbability reads the argument of --probability, rounded as the kernel keeps it.
+func ParseProbability(s string) (n uint32, ok bool) {
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil || !(f >= 0 && f <= 1) {
 		return 0, false
