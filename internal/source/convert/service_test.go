@@ -159,7 +159,9 @@ func TestServiceProblems(t *testing.T) {
 		{"affinity", func(s *corev1.Service) { s.Spec.SessionAffinity = "Cookie" }, skipped("spec.sessionAffinity")},
 		{"affinity of no time", func(s *corev1.Service) { affinity(s, 0) }, skipped("spec.sessionAffinityConfig.clientIP.timeoutSeconds")},
 		{"affinity too long", func(s *corev1.Service) { affinity(s, 86401) }, skipped("spec.sessionAffinityConfig.clientIP.timeoutSeconds")},
-		{"internal policy", func(s *corev1.Service) { s.Spec.InternalTrafficPolicy = ptr(corev1.ServiceInternalTrafficPolicy("local")) }, skipped("spec.internalTrafficPolicy")},
+		{"internal policy", func(s *corev1.Service) {
+			s.Spec.InternalTrafficPolicy = ptr(corev1.ServiceInternalTrafficPolicy("local"))
+		}, skipped("spec.internalTrafficPolicy")},
 		{"external policy", func(s *corev1.Service) { s.Spec.ExternalTrafficPolicy = "Node" }, skipped("spec.externalTrafficPolicy")},
 		{"source range", func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"10.0.0.0/8", "10.0.0.1"} }, skipped("spec.loadBalancerSourceRanges[1]")},
 		{"no ports", func(s *corev1.Service) { s.Spec.Ports = nil }, skipped("spec.ports")},

@@ -1,0 +1,106 @@
+package manifest
+
+import (
+	"maps"
+	"reflect"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// file is one file and what it says.
+type file struct {
+	path string
+	text []byte
+	docs []placed
+	// good are the objects that are right, and kept those of an earlier text whose place is taken by something wrong.
+	good, kept map[id]*object
+	// unreadable is why the file could not be read; what it said before stays in force.
+	unreadable error
+}
+
+// placed is a document at its place in the file.
+type placed struct {
+	*document
+	number int // counted from 1
+	line   int // of the file, that the document begins on
+}
+
+// lineOf turns a line of the document into one of the file.
+func (p placed) lineOf(line int) int { return p.line + max(line, 1) - 1 }
+
+// setText gives the file a new text. It returns the documents that are new and have to be decoded before settle.
+func (f *file) setText(text []byte) (undecoded []*document) {
+	known := make(map[string]*document, len(f.docs))
+	for _, d := range f.docs {
+		known[d.text] = d.document
+	}
+	f.text, f.docs = text, nil
+	for i, c := range split(text) {
+		d := known[string(c.text)]
+		if d == nil {
+			d = &document{text: string(c.text)}
+			known[d.text] = d
+			undecoded = append(undecoded, d)
+		}
+		f.docs = append(f.docs, placed{document: d, number: i + 1, line: c.line})
+	}
+	return undecoded
+}
+
+// decodeAll decodes documents, several at a time.
+func decodeAll(docs []*document) {
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for _, d := range docs {
+		group.Go(func() error {
+			*d = *decode(d.text)
+			return nil
+		})
+	}
+	_ = group.Wait() // decoding always succeeds: what is wrong is in the document
+}
+
+// settle decides which objects of the file are in force, once its documents are decoded: those that are right, and of
+// those that were right before, the ones that something wrong now stands for.
+func (f *file) settle() {
+	before := f.inForce()
+	f.good, f.kept = map[id]*object{}, map[id]*object{}
+	wrong, unknown := map[id]bool{}, false
+	for _, d := range f.docs {
+		unknown = unknown || d.hidesObjects()
+		for _, o := range d.objects {
+			if o.value == nil {
+				wrong[o.id] = true
+				continue
+			}
+			// An object that means the same keeps its pointers, whatever else changed in its text.
+			if was := before[o.id]; was != nil && was != o && reflect.DeepEqual(was.value, o.value) {
+				o.value = was.value
+			}
+			f.good[o.id] = o
+		}
+	}
+	for id, o := range before {
+		if f.good[id] == nil && (unknown || wrong[id]) {
+			f.kept[id] = o
+		}
+	}
+}
+
+// inForce are the objects that count, by name.
+func (f *file) inForce() map[id]*object {
+	all := maps.Clone(f.good)
+	if all == nil {
+		all = map[id]*object{}
+	}
+	maps.Copy(all, f.kept)
+	return all
+}
+
+// hidesObjects reports whether the document is wrong in a way that leaves open which objects it is about.
+func (d *document) hidesObjects() bool {
+	return slices.ContainsFunc(d.problems, func(p problem) bool { return p.Skipped }) ||
+		slices.ContainsFunc(d.objects, func(o *object) bool { return o.value == nil && o.id.name.Name == "" })
+}

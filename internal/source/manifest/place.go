@@ -1,0 +1,145 @@
+package manifest
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"sluice/internal/source/convert"
+)
+
+// origin is an object and the place that it comes from.
+type origin struct {
+	*object
+	file *file
+	doc  placed
+	kept bool // comes from an earlier text of the file
+}
+
+// assembly puts the objects of all files together.
+type assembly struct {
+	objects  map[id]origin
+	problems []Problem
+}
+
+// assemble takes the files in order. Where two objects have one name the later is in force, as it would be if they
+// were applied to a cluster one after the other; but one that is kept from an earlier text yields to any other.
+func assemble(files []*file) *assembly {
+	a := &assembly{objects: map[id]origin{}}
+	for _, f := range files {
+		for id, o := range f.kept {
+			a.objects[id] = origin{object: o, file: f, kept: true}
+		}
+	}
+	kinds := map[unused]bool{}
+	for _, f := range files {
+		a.tellUnreadable(f)
+		for _, d := range f.docs {
+			a.tellDocument(f, d)
+			for _, o := range d.objects {
+				a.tellObject(f, d, o)
+				if kind, ok := o.value.(unused); ok {
+					a.tellUnused(kinds, kind, origin{object: o, file: f, doc: d})
+				} else if o.value != nil {
+					a.place(origin{object: o, file: f, doc: d})
+				}
+			}
+		}
+	}
+	return a
+}
+
+func (a *assembly) place(o origin) {
+	if was, ok := a.objects[o.id]; ok && !was.kept {
+		a.tell(o, convert.Problem{
+			Message:  fmt.Sprintf("replaces the one at %s:%d", was.file.path, was.line("")),
+			Severity: convert.Warning,
+		})
+	}
+	a.objects[o.id] = o
+}
+
+// line is the line of a field of the object in its file.
+func (o origin) line(field string) int {
+	return o.doc.lineOf(o.doc.lines.of(o.doc.text, join(o.path, field)))
+}
+
+// tell notes a problem of an object that shows only beside other objects.
+func (a *assembly) tell(o origin, p convert.Problem) {
+	out := Problem{File: o.file.path, Object: o.id.String(), Field: p.Field, Message: p.Message, Severity: p.Severity}
+	if !o.kept {
+		out.Document, out.Line = o.doc.number, o.line(p.Field)
+	}
+	a.problems = append(a.problems, out)
+}
+
+func (a *assembly) tellUnreadable(f *file) {
+	if f.unreadable != nil {
+		message := f.unreadable.Error()
+		if len(f.good)+len(f.kept) > 0 {
+			message += " (what it said before stays in force)"
+		}
+		a.problems = append(a.problems, Problem{File: f.path, Message: message})
+	}
+}
+
+func (a *assembly) tellDocument(f *file, d placed) {
+	for _, p := range d.problems {
+		message := p.Message + " (document skipped)"
+		if len(f.kept) > 0 {
+			message = p.Message + " (what the file said before stays in force)"
+		}
+		a.problems = append(a.problems, Problem{
+			File: f.path, Document: d.number, Line: d.lineOf(p.line), Field: p.Field, Message: message, Severity: p.Severity,
+		})
+	}
+}
+
+func (a *assembly) tellObject(f *file, d placed, o *object) {
+	for _, p := range o.problems {
+		message := p.Message
+		if p.Skipped && f.kept[o.id] != nil {
+			message += " (its earlier version stays in force)"
+		} else if p.Skipped {
+			message += " (object skipped)"
+		}
+		a.problems = append(a.problems, Problem{
+			File: f.path, Document: d.number, Line: d.lineOf(p.line),
+			Object: o.id.String(), Field: p.Field, Message: message, Severity: p.Severity,
+		})
+	}
+}
+
+// tellUnused says once for each kind that it is not used.
+func (a *assembly) tellUnused(told map[unused]bool, kind unused, o origin) {
+	if !told[kind] {
+		told[kind] = true
+		a.tell(o, convert.Problem{Field: "kind", Message: fmt.Sprintf("%s is not used", kind), Severity: convert.Notice})
+	}
+}
+
+// sorted is the problems in the order of the files and lines.
+func (a *assembly) sorted(files []*file) []Problem {
+	rank := make(map[string]int, len(files))
+	for i, f := range files {
+		rank[f.path] = i
+	}
+	slices.SortStableFunc(a.problems, func(p, q Problem) int {
+		return cmp.Or(rank[p.File]-rank[q.File], p.Line-q.Line, cmp.Compare(p.Object, q.Object), cmp.Compare(p.Message, q.Message))
+	})
+	return a.problems
+}
+
+// templates are the Pod templates in force, sorted by kind and name.
+func (a *assembly) templates() []convert.PodTemplate {
+	var out []convert.PodTemplate
+	for _, o := range a.objects {
+		if t, ok := o.value.(convert.PodTemplate); ok {
+			out = append(out, t)
+		}
+	}
+	slices.SortFunc(out, func(p, q convert.PodTemplate) int {
+		return cmp.Or(cmp.Compare(p.Kind, q.Kind), p.Name.Compare(q.Name))
+	})
+	return out
+}

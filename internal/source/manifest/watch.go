@@ -1,0 +1,86 @@
+package manifest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"sluice/internal/model"
+	"sluice/internal/source/convert"
+)
+
+const (
+	// settleTime is how long files have to be quiet before they are read: a program that writes one does so in several
+	// steps, and what is there in between is not meant.
+	settleTime = 40 * time.Millisecond
+	// settleLimit is how long files that are never quiet can put off being read.
+	settleLimit = 500 * time.Millisecond
+	// pollTime is how often files are looked at without being told. Network file systems tell nothing.
+	pollTime = 10 * time.Second
+)
+
+// Notify takes a Snapshot and the Problems of the manifests it was read from. Both are the receiver's to keep.
+type Notify func(*model.Snapshot, []Problem)
+
+// Watch reads manifests and calls notify, then again each time that they change, until ctx is done. A path is a file
+// or a folder, and may appear, disappear or be replaced at any time. Objects go when their file or document goes; what
+// cannot be read or is wrong stays as it last was, and a Problem says so. The error is for paths that cannot be
+// watched at all.
+func Watch(ctx context.Context, paths []string, notify Notify) error {
+	w, err := newWatcher(paths)
+	if err != nil {
+		return err
+	}
+	defer w.bell.close()
+	return w.run(ctx, notify)
+}
+
+// watcher keeps the files of some paths.
+type watcher struct {
+	paths []string
+	bell  *bell
+	files map[string]*watched // by path
+	memo  podMemo
+	// order is that of the last scan.
+	order []*file
+	poll  time.Duration
+}
+
+func newWatcher(paths []string) (*watcher, error) {
+	for _, path := range paths {
+		if path == Stdin {
+			return nil, errors.New("standard input can be read, but not watched")
+		}
+	}
+	bell, err := newBell(paths)
+	if err != nil {
+		return nil, err
+	}
+	return &watcher{paths: paths, bell: bell, files: map[string]*watched{}, memo: podMemo{}, poll: pollTime}, nil
+}
+
+func (w *watcher) run(ctx context.Context, notify Notify) error {
+	rung := rings{all: true}
+	for first := true; ; first = false {
+		// Watching comes before reading: a change between the two is then read twice rather than missed.
+		retold := w.bell.hang()
+		if w.scan(rung) || retold || first {
+			notify(w.snapshot())
+		}
+		rung = w.bell.wait(ctx, w.poll)
+		if ctx.Err() != nil {
+			return nil
+		}
+	}
+}
+
+func (w *watcher) snapshot() (*model.Snapshot, []Problem) {
+	a := assemble(w.order)
+	s := a.snapshot(w.memo)
+	problems := a.sorted(w.order)
+	for _, t := range w.bell.troubles() {
+		problems = append(problems, Problem{File: t.dir, Severity: convert.Warning,
+			Message: "changes are found only every " + w.poll.String() + ": " + t.err.Error()})
+	}
+	return s, problems
+}
