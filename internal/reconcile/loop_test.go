@@ -1,0 +1,249 @@
+package reconcile
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sluice/internal/model"
+	"sluice/internal/plan"
+	"sluice/internal/plan/flows"
+)
+
+// Whatever fails in between, the kernel ends as a fresh start would make it, and no stale UDP entry is left.
+func TestConvergesDespiteFailures(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	run(t, func(t *testing.T, w *world) {
+		rnd := rand.New(rand.NewPCG(seed, 0))
+		w.kernel.fail, w.tracking.fail = faults(rnd), faults(rnd)
+		for range 300 {
+			name, ip := fmt.Sprintf("s%d", rnd.IntN(8)), byte(0)
+			_, _ = fmt.Sscanf(name, "s%d", &ip)
+			switch rnd.IntN(4) {
+			case 0:
+				w.remove(name)
+			case 1:
+				w.put(service(name, ip))
+			default:
+				w.put(service(name, ip, uint16(5300+rnd.IntN(3))))
+			}
+			w.tracking.flows = append(w.tracking.flows, w.connect(ip)...)
+			w.wait(time.Duration(rnd.IntN(3000)) * time.Millisecond)
+		}
+		w.wait(3 * time.Minute)
+		w.check(t)
+	})
+}
+
+// connect opens a flow to a Service as the rules in the kernel have it.
+func (w *world) connect(ip byte) []flows.Flow {
+	to := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 96, 0, ip}), 53)
+	rule, ok := w.kernel.rules[plan.PortID{Service: model.Name{Namespace: "default", Name: fmt.Sprintf("s%d", ip)}, Protocol: model.UDP}]
+	if !ok {
+		return nil
+	}
+	server := to
+	for port := uint16(5300); port < 5303; port++ {
+		if strings.Contains(rule, fmt.Sprintf(":%d", port)) {
+			server = netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 244, 0, ip}), port)
+		}
+	}
+	return []flows.Flow{{Client: netip.MustParseAddrPort("10.244.9.9:4000"), To: to, Server: server}}
+}
+
+func (w *world) check(t *testing.T) {
+	t.Helper()
+	fresh := plan.Build(plan.Config{}, plan.Host{}, w.snap)
+	want := map[plan.PortID]string(w.kernel.Compile(fresh).(ruleset))
+	if diff := cmp.Diff(want, w.kernel.rules); diff != "" {
+		t.Error(diff)
+	}
+	for _, f := range w.tracking.flows {
+		_, _, owned := fresh.Find(f.To, model.UDP)
+		if f.Server != f.To && !owned || new(flows.History).Stale(fresh, f) != flows.Fresh {
+			t.Errorf("stale flow left: %v", f)
+		}
+	}
+	for id, s := range w.Status() {
+		if s.State != Done {
+			t.Errorf("%v: status %+v, want done", id, s)
+		}
+	}
+	if !w.Healthy() {
+		t.Error("everything is written: want healthy")
+	}
+}
+
+func TestWritesNothingBeforeTheFirstInput(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		w.tell(Event{Host: &plan.Host{Addresses: []netip.Addr{netip.MustParseAddr("192.168.10.11")}}})
+		w.wait(time.Minute)
+		if len(w.kernel.applied) > 0 {
+			t.Error("rules were written before the source had read anything")
+		}
+		w.put(service("a", 1, 5300))
+		if got := w.since(w.kernel.applied); len(got) != 1 || got[0] != 60 {
+			t.Errorf("writes at %v s, want one at 60 s", got)
+		}
+	})
+}
+
+func TestFirstChangeAtOnceTheRestTogether(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		w.kernel.took = 500 * time.Millisecond
+		w.put(service("a", 1, 5300))
+		w.wait(10 * time.Second)
+		for i := range byte(50) {
+			w.put(service(fmt.Sprintf("b%d", i), i, 5300))
+		}
+		w.wait(10 * time.Second)
+		// The write at 10 s ends at 10.5 s, and the next begins a second later.
+		if diff := cmp.Diff([]float64{0, 10, 11.5}, w.since(w.kernel.applied)); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestRetriesEverLater(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		w.kernel.fail = func() error { return errRestore }
+		w.put(service("a", 1, 5300))
+		w.wait(95 * time.Second)
+		if diff := cmp.Diff([]float64{0, 1, 3, 7, 15, 31, 61, 91}, w.since(w.kernel.applied)); diff != "" {
+			t.Error(diff)
+		}
+		for id, s := range w.Status() {
+			if s.State != Failed || s.Error != errRestore.Error() || !s.Since.Equal(w.start) {
+				t.Errorf("%v: status %+v, want an error since the start", id, s)
+			}
+		}
+		if w.Healthy() {
+			t.Error("nothing was written for 95 s: want unhealthy")
+		}
+		w.kernel.fail = nil
+		w.wait(time.Minute)
+		w.check(t)
+	})
+}
+
+func TestRestoresInEveryPeriod(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		w.put(service("a", 1, 5300))
+		clear(w.kernel.rules)
+		w.kernel.restored = []string{"chain KUBE-SERVICES"}
+		w.wait(31 * time.Second)
+		w.check(t)
+		if diff := cmp.Diff([]float64{0, 30}, w.since(w.kernel.rechecks)); diff != "" {
+			t.Error(diff)
+		}
+		if !strings.Contains(w.log.String(), "chain KUBE-SERVICES") {
+			t.Errorf("log %q, want what was restored", w.log)
+		}
+	})
+}
+
+func TestStopFinishesTheWriteUnderWay(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		w.kernel.took = 5 * time.Second
+		w.put(service("a", 1, 5300))
+		w.wait(time.Second)
+		w.stop()
+		if w.kernel.canceled {
+			t.Error("the write was broken off")
+		}
+		if got := time.Since(w.start); got != 5*time.Second {
+			t.Errorf("stopped after %v, want 5 s", got)
+		}
+		if len(w.kernel.rules) != 1 {
+			t.Errorf("rules %v, want them to stay", w.kernel.rules)
+		}
+	})
+}
+
+func TestSweepsAfterTheRulesAndAgainIfItFails(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		flow := flows.Flow{
+			Client: netip.MustParseAddrPort("10.244.9.9:4000"), To: netip.MustParseAddrPort("10.96.0.1:53"),
+			Server: netip.MustParseAddrPort("10.244.0.1:5300"),
+		}
+		w.put(service("a", 1, 5300))
+		w.tracking.flows = []flows.Flow{flow}
+		w.wait(10 * time.Second)
+		if w.tracking.sweeps != 1 {
+			t.Errorf("%d sweeps, want the one at the start", w.tracking.sweeps)
+		}
+		w.tracking.fail = func() error { return errRestore }
+		w.remove("a")
+		w.wait(2 * time.Second)
+		if len(w.tracking.flows) != 1 {
+			t.Error("a failed sweep removed the flow")
+		}
+		w.tracking.fail = nil
+		w.wait(10 * time.Second)
+		if len(w.tracking.flows) != 0 {
+			t.Error("the flow of a deleted Service is left")
+		}
+		done := w.tracking.sweeps
+		w.wait(5 * time.Minute)
+		if w.tracking.sweeps != done {
+			t.Errorf("%d sweeps with nothing to do", w.tracking.sweeps-done)
+		}
+	})
+}
+
+// A Service that went while no daemon ran is known from its rules.
+func TestSweepsWhatTheKernelsRulesServed(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		to := netip.MustParseAddrPort("10.96.0.1:53")
+		w.kernel.former = []plan.Key{{Addr: to.Addr(), Protocol: model.UDP, Port: 53}}
+		w.tracking.flows = []flows.Flow{{Client: netip.MustParseAddrPort("10.244.9.9:4000"), To: to, Server: netip.MustParseAddrPort("10.244.0.1:5300")}}
+		w.send(model.NewSnapshot())
+		if len(w.tracking.flows) != 0 {
+			t.Error("the flow of a Service that went unseen is left")
+		}
+	})
+}
+
+func TestTellsProblemsOnce(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		count := func(text string) int { return strings.Count(w.log.String(), text) }
+		w.send(w.snap, "svc.yaml:3: bad port")
+		w.send(w.snap, "svc.yaml:3: bad port", "svc.yaml:9: bad address")
+		if count("bad port") != 1 || count("bad address") != 1 {
+			t.Errorf("log %s, want each problem once", w.log)
+		}
+		w.send(w.snap)
+		if count("no longer so") != 2 {
+			t.Errorf("log %s, want the end of both told", w.log)
+		}
+		first, slice := service("first", 1, 5300)
+		w.put(first, slice)
+		second, slice := service("second", 2, 5300)
+		second.ExternalIPs = first.ClusterIPs
+		w.put(second, slice)
+		if count("belongs to Service default/first") != 1 {
+			t.Errorf("log %s, want the loser told", w.log)
+		}
+		w.remove("first")
+		if count("no longer so") != 3 {
+			t.Errorf("log %s, want the end of the clash told", w.log)
+		}
+	})
+}
+
+func TestRepeatsThatTheNodeIsUnknown(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		w.Planner.SetConfig(plan.Config{NodeName: "node-x"}) // the loop has not begun to use it
+		w.put(service("a", 1, 5300))
+		w.wait(21 * time.Minute)
+		if n := strings.Count(w.log.String(), "there is no such Node"); n != 3 {
+			t.Errorf("told %d times in 21 minutes, want 3", n)
+		}
+	})
+}
