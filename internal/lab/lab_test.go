@@ -205,19 +205,6 @@ func TestTopologyIsChecked(t *testing.T) {
 	}
 }
 
-func BenchmarkUp(b *testing.B) {
-	nstest.Require(b)
-	for b.Loop() {
-		l, err := lab.Up(lab.Reference())
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := l.Close(); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // sink takes UDP datagrams and answers none.
 func sink(t *testing.T, h *lab.Host, at netip.AddrPort) {
 	t.Helper()
