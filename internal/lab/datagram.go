@@ -3,7 +3,6 @@ package lab
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/netip"
 	"syscall"
@@ -126,7 +125,7 @@ func (d Dial) datagram() (Outcome, error) {
 	}
 	hello, port := []byte("hello"), uint16(0)
 	if d.Protocol == model.SCTP {
-		init := newInit(d.To.Port())
+		init := newInit(d.FromPort, d.To.Port())
 		hello, port = init.bytes(), init.src
 	}
 	// EPERM is what a filter's verdict on this host looks like; whether it was to reject or to drop is still to come.
@@ -156,8 +155,8 @@ func (d Dial) await(conn net.PacketConn, port uint16) (Outcome, error) {
 func (d Dial) open() (net.Conn, error) {
 	var dialer net.Dialer
 	if d.Protocol == model.UDP {
-		if d.From.IsValid() {
-			dialer.LocalAddr = net.UDPAddrFromAddrPort(netip.AddrPortFrom(d.From, 0))
+		if from := d.from(); from.IsValid() {
+			dialer.LocalAddr = net.UDPAddrFromAddrPort(from)
 		}
 		return dialer.Dial("udp", d.To.String())
 	}
@@ -167,6 +166,3 @@ func (d Dial) open() (net.Conn, error) {
 	name := fmt.Sprintf("%s:%d", network("ip", d.To.Addr()), model.SCTP)
 	return dialer.Dial(name, d.To.Addr().String())
 }
-
-// ephemeral is a random client port.
-func ephemeral() uint16 { return uint16(32768 + rand.IntN(28000)) }

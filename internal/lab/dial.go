@@ -25,7 +25,10 @@ const (
 // Dial is one new connection.
 type Dial struct {
 	// From is the client's address; the zero value leaves it to the host.
-	From     netip.Addr
+	From netip.Addr
+	// FromPort is the client's port; 0 leaves it to the host. The same one again makes the packet look like one more of
+	// the same flow.
+	FromPort uint16
 	To       netip.AddrPort
 	Protocol model.Protocol
 	// Timeout is how long silence lasts until it counts as a drop; 0 is 1.5 s for TCP and 0.5 s for others.
@@ -84,6 +87,18 @@ func (d Dial) timeout() time.Duration {
 	return defaultTimeout
 }
 
+// from is where to bind to; not valid where there is no need.
+func (d Dial) from() netip.AddrPort {
+	addr := d.From
+	if !addr.IsValid() && d.FromPort != 0 {
+		addr = netip.IPv4Unspecified()
+		if d.To.Addr().Is6() {
+			addr = netip.IPv6Unspecified()
+		}
+	}
+	return netip.AddrPortFrom(addr, d.FromPort)
+}
+
 // Conn is an open TCP connection to a [Server].
 type Conn struct {
 	tcp    *net.TCPConn
@@ -103,8 +118,8 @@ func (h *Host) Connect(d Dial) (*Conn, Outcome, error) {
 
 func (d Dial) connect() (*Conn, Outcome, error) {
 	dialer := net.Dialer{Timeout: d.timeout()}
-	if d.From.IsValid() {
-		dialer.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(d.From, 0))
+	if from := d.from(); from.IsValid() {
+		dialer.LocalAddr = net.TCPAddrFromAddrPort(from)
 	}
 	conn, err := dialer.Dial("tcp", d.To.String())
 	if err != nil {

@@ -11,9 +11,6 @@ import (
 // Host is one machine of a running lab.
 type Host struct {
 	Machine
-	// Interface is the name of the other end of the host's link, on the node for a pod. Those of pods begin with "pod".
-	Interface string
-
 	lab *Lab
 	ns  *netns.NS
 }

@@ -33,8 +33,10 @@ type junction struct {
 
 // connect links a machine to the junction and routes its addresses there.
 func (j *junction) connect(h *Host) error {
-	h.Interface = fmt.Sprintf("%s%d", j.prefix, j.links)
-	j.links++
+	if h.Interface == "" {
+		h.Interface = fmt.Sprintf("%s%d", j.prefix, j.links)
+		j.links++
+	}
 	near, err := link.Open(j.ns.Fd())
 	if err != nil {
 		return err

@@ -86,6 +86,32 @@ func TestEveryoneReachesEveryone(t *testing.T) {
 	}
 }
 
+func TestClientsPort(t *testing.T) {
+	l := up(t, lab.Reference())
+	for _, p := range []model.Protocol{model.TCP, model.UDP, model.SCTP} {
+		serve(t, l.Host("pods-a"), p, 8080)
+		for _, to := range []string{"10.244.1.82:8080", "[fd00:244:0:1::82]:8080"} {
+			o := dial(t, l.Host("node-a"), lab.Dial{FromPort: 40001, To: netip.MustParseAddrPort(to), Protocol: p})
+			if o.Peer.Port() != 40001 {
+				t.Errorf("%s/%s: %s", to, p, o)
+			}
+		}
+	}
+}
+
+func TestPodsInterfaceHasTheNameItIsGiven(t *testing.T) {
+	topology := lab.Reference()
+	topology.Pods[0].Interface = "azv12ab"
+	l := up(t, topology)
+	err := l.Node().Do(func() error {
+		_, err := net.InterfaceByName("azv12ab")
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 func TestPodReachesItself(t *testing.T) {
 	l := up(t, lab.Reference())
 	pods := l.Host("pods-a")

@@ -25,9 +25,12 @@ type sctpPacket struct {
 	cookie   string // of an INIT ACK; the server's greeting
 }
 
-// newInit is an INIT from a random port.
-func newInit(dst uint16) sctpPacket {
-	return sctpPacket{src: ephemeral(), dst: dst, chunk: chunkInit, tag: rand.Uint32() | 1}
+// newInit is an INIT, from a random port if src is 0.
+func newInit(src, dst uint16) sctpPacket {
+	if src == 0 {
+		src = uint16(32768 + rand.IntN(28000))
+	}
+	return sctpPacket{src: src, dst: dst, chunk: chunkInit, tag: rand.Uint32() | 1}
 }
 
 // ack is the answer to an INIT.

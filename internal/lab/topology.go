@@ -33,17 +33,20 @@ type Machine struct {
 	// address in them, [Dial.From] may be any, and packets from one to another go through the node or the network as if
 	// each had a namespace of its own.
 	AnyIP []netip.Prefix
+	// Interface names the other end of the machine's link: for a pod, the node's interface that its packets come in by.
+	// Empty: "pod" or "net" and a number.
+	Interface string
 }
 
 // Reference is the lab of most tests: node-a with its pods, other nodes with theirs, and clients outside, both
-// families. Every address of a pod range is a pod in "pods-a" or "pods-b", every address of a client range a client in
-// "clients".
+// families. Every address of a pod range is a pod in "pods-a" or "pods-b"; every address of a client range, and of the
+// nodes' own network where it is no node, is in "clients".
 func Reference() Topology {
 	return Topology{
 		Node: Machine{Name: "node-a", Addresses: addrs("192.168.10.11", "fd00:10::11")},
 		Pods: []Machine{{
 			Name: "pods-a", Addresses: addrs("10.244.1.254", "fd00:244:0:1::fffe"),
-			AnyIP: prefixes("10.244.1.0/24", "fd00:244:0:1::/64"),
+			AnyIP: prefixes("10.244.1.0/24", "10.244.9.0/24", "fd00:244:0:1::/64"),
 		}},
 		Outside: []Machine{
 			{Name: "node-b", Addresses: addrs("192.168.10.12", "fd00:10::12")},
@@ -54,7 +57,10 @@ func Reference() Topology {
 			},
 			{
 				Name: "clients", Addresses: addrs("203.0.113.254", "2001:db8:77::fffe"),
-				AnyIP: prefixes("203.0.113.0/24", "198.51.100.0/24", "2001:db8:77::/48"),
+				AnyIP: prefixes(
+					"203.0.113.0/24", "198.51.100.0/24", "2001:db8:77::/48", "2001:db8:78::/48",
+					"192.168.10.0/24", "fd00:10::/64",
+				),
 			},
 		},
 		ToNode: prefixes("10.96.0.0/16", "fd00:96::/112", "192.0.2.0/24", "2001:db8:1b::/64"),
