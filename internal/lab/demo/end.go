@@ -1,0 +1,106 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+)
+
+// restart starts the daemon again over the rules that it left.
+func (s *story) restart(ctx context.Context) error {
+	before, err := s.save(ctx, "-c")
+	if err != nil {
+		return err
+	}
+	if err := s.startDaemon(); err != nil {
+		return err
+	}
+	changed := -1
+	done, err := eventually(ctx, func() (bool, error) {
+		log, err := s.log()
+		changed = written(log)
+		return changed >= 0 || !s.daemon.running(), err
+	})
+	if err != nil {
+		return err
+	}
+	after, err := s.save(ctx, "-c")
+	if err != nil {
+		return err
+	}
+	s.check(done && changed == 0, "it compared the kernel with the manifests and says that it changed %d rules", changed)
+	s.check(before == after, "every rule is the one from before, down to its packet counter")
+	return nil
+}
+
+// cleanUp stops the daemon, which leaves the rules, and then removes them.
+func (s *story) cleanUp(ctx context.Context) error {
+	if s.Keep {
+		s.say("Not yet: --keep was given, so everything stays up.")
+		return nil
+	}
+	if err := s.daemon.end(syscall.SIGTERM); err != nil {
+		return err
+	}
+	tally, err := s.shell.Spread(tcp(mysqlAddress), connections)
+	if err != nil {
+		return err
+	}
+	s.check(allForwarded(tally), "the daemon stopped, and its rules stayed: %d connections, none failed", tally.Total)
+	s.print("")
+	s.command("sluice cleanup")
+	if _, err := s.sluice(ctx, "cleanup"); err != nil {
+		return err
+	}
+	saved, err := s.save(ctx)
+	if err != nil {
+		return err
+	}
+	s.check(leftovers(saved) == "", "iptables-save on %s names no chain of Sluice any more", nodeName)
+	s.quote(leftovers(saved))
+	return s.unreachable()
+}
+
+// leftovers are the lines that name chains of ours. KUBE-FIREWALL is shared with kubelet and stays.
+func leftovers(saved string) string {
+	var found strings.Builder
+	for l := range strings.Lines(saved) {
+		if strings.Contains(strings.ReplaceAll(l, "KUBE-FIREWALL", ""), "KUBE-") {
+			found.WriteString(l)
+		}
+	}
+	return found.String()
+}
+
+// waitWithDoorsOpen tells how to enter each machine and waits for the end.
+func (s *story) waitWithDoorsOpen(ctx context.Context) {
+	s.print("", s.paint(bold, "Everything stays up until Ctrl-C. Doors, from another terminal:"), "")
+	join := fmt.Sprintf("nsenter -t %d -m", os.Getpid())
+	if os.Getuid() == 0 && !ownUserNamespace() {
+		join = "sudo " + join
+	} else {
+		join += " -U --preserve-credentials"
+	}
+	hosts := append([]string{nodeName, clientName, shellName}, podNames(s.pods)...)
+	for _, name := range hosts {
+		s.print(fmt.Sprintf("   %-11s %s", name, s.paint(cyan, fmt.Sprintf("%s --net=/proc/%d/fd/%d", join, os.Getpid(), s.lab.Host(name).Namespace().Fd()))))
+	}
+	s.print("", fmt.Sprintf("   The manifests that the daemon watches: %s", s.folder))
+	<-ctx.Done()
+	s.print("")
+}
+
+func podNames(pods []*pod) (names []string) {
+	for _, p := range pods {
+		names = append(names, p.name)
+	}
+	return names
+}
+
+// ownUserNamespace reports whether an ordinary user started the program: its root is not the system's.
+func ownUserNamespace() bool {
+	mapped, err := os.ReadFile("/proc/self/uid_map")
+	return err == nil && strings.Join(strings.Fields(string(mapped)), " ") != "0 0 4294967295"
+}

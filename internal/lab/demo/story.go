@@ -1,0 +1,98 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"sluice/internal/lab"
+)
+
+// story is the lab, the daemon on its node, and what was told of them so far.
+type story struct {
+	*teller
+	Options
+	dir    string // all files of the story, in a file system that vanishes with it
+	folder manifests
+	pods   []*pod
+
+	lab                 *lab.Lab
+	node, client, shell *lab.Host
+	daemon              *daemon // nil before it was started for the first time
+}
+
+func newStory(o Options) (*story, error) {
+	if o.Mode == "" {
+		o.Mode = "iptables"
+	}
+	if o.Mode != "iptables" {
+		return nil, fmt.Errorf("mode %q: the demo tells of mode iptables", o.Mode)
+	}
+	dir, err := os.MkdirTemp("/run", "sluice-demo-")
+	if err != nil {
+		return nil, err
+	}
+	s := &story{teller: &teller{out: o.Out, color: o.Color}, Options: o, dir: dir}
+	s.folder = manifests(filepath.Join(dir, "manifests"))
+	return s, os.Mkdir(string(s.folder), 0o700)
+}
+
+func (s *story) close() error {
+	var errs []error
+	if s.daemon != nil && s.daemon.running() {
+		errs = append(errs, s.daemon.end(syscall.SIGTERM))
+	}
+	if s.lab != nil {
+		errs = append(errs, s.lab.Close())
+	}
+	return errors.Join(append(errs, os.RemoveAll(s.dir))...)
+}
+
+func (s *story) tell(ctx context.Context) error {
+	start := time.Now()
+	chapters := []struct {
+		title string
+		tell  func(context.Context) error
+	}{
+		{"A node, a few pods, and a client outside", s.build},
+		{"The daemon makes the Services' addresses work", s.begin},
+		{"Connections spread over the pods", s.spread},
+		{"The rules, and the way of one packet through them", s.explain},
+		{"A pod fails, and another one leaves", s.lose},
+		{"Someone deletes a rule", s.vandalize},
+		{"The daemon is killed, and connections go on", s.kill},
+		{"It starts again and has nothing to write", s.restart},
+		{"Nothing is left behind", s.cleanUp},
+	}
+	for _, c := range chapters {
+		s.chapter(c.title)
+		if err := c.tell(ctx); err != nil {
+			return fmt.Errorf("chapter %d, %s: %w", s.chapters, strings.ToLower(c.title[:1])+c.title[1:], err)
+		}
+	}
+	s.print("")
+	s.say("%d of %d checks held, in %.1f s. This machine's own rules and network were never touched.", s.checks-s.failed, s.checks, time.Since(start).Seconds())
+	return nil
+}
+
+// eventually waits until a condition holds, and is false if it does not within ten seconds.
+func eventually(ctx context.Context, condition func() (bool, error)) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	for {
+		ok, err := condition()
+		if ok || err != nil {
+			return ok, err
+		}
+		select {
+		case <-ctx.Done():
+			return false, nil
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}

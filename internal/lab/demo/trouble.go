@@ -1,0 +1,179 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+	"syscall"
+	"time"
+
+	"sluice/internal/lab"
+	"sluice/internal/plan"
+)
+
+// pace is the pause between two connections of a load.
+const pace = time.Millisecond
+
+// lose lets one pod fail, come back, and another one leave.
+func (s *story) lose(ctx context.Context) error {
+	stays, fails := s.behind("mysql-service")[0], s.behind("mysql-service")[1]
+	if err := s.fail(ctx, fails, stays); err != nil {
+		return err
+	}
+	if err := s.recover(ctx, fails); err != nil {
+		return err
+	}
+	return s.leave(ctx, stays, fails)
+}
+
+// fail breaks a pod. Its readiness probe sees it at once, where a cluster's would take some seconds.
+func (s *story) fail(ctx context.Context, p, other *pod) error {
+	s.say("%s breaks and refuses connections; its readiness probe sees it, so its manifest says Ready: \"False\".", p.name)
+	start := time.Now()
+	if err := p.fall(); err != nil {
+		return err
+	}
+	if err := s.folder.putPod(p, false); err != nil {
+		return err
+	}
+	ok, err := s.avoids(ctx, p)
+	if err != nil {
+		return err
+	}
+	s.check(ok, "the daemon took it out of the rules within %d ms", time.Since(start).Milliseconds())
+	tally, err := s.shell.Spread(tcp(mysqlAddress), connections)
+	if err != nil {
+		return err
+	}
+	s.bars(tally)
+	s.check(tally.Endpoints[other.endpoint()] == connections, "%d connections since then: all to %s, none failed", connections, other.name)
+	s.print("")
+	return nil
+}
+
+func (s *story) recover(ctx context.Context, p *pod) error {
+	if err := p.answer(); err != nil {
+		return err
+	}
+	if err := s.folder.putPod(p, true); err != nil {
+		return err
+	}
+	ok, err := eventually(ctx, func() (bool, error) {
+		o, err := s.shell.Dial(tcp(mysqlAddress))
+		return o.Endpoint == p.endpoint(), err
+	})
+	s.check(ok, "%s answers again, and gets connections again", p.name)
+	s.print("")
+	return err
+}
+
+// leave takes a pod away as a cluster does: it works on until nobody is sent to it any more.
+func (s *story) leave(ctx context.Context, p, other *pod) error {
+	s.say("%s is deleted while %s keeps connecting. It works on until the rules no longer name it:", p.name, s.shell.Name)
+	load := s.shell.Load(tcp(mysqlAddress), pace)
+	err := s.folder.removePod(p)
+	ok := false
+	if err == nil {
+		ok, err = s.avoids(ctx, p)
+	}
+	if err == nil {
+		err = p.fall()
+	}
+	time.Sleep(200 * time.Millisecond) // some more connections
+	tally, loadErr := load.Stop()
+	if err != nil || loadErr != nil {
+		return fmt.Errorf("let %s leave: %w", p.name, firstOf(err, loadErr))
+	}
+	s.bars(tally)
+	s.check(ok && tally.Forwarded() == tally.Total && tally.Endpoints[other.endpoint()] > 0, "%d connections meanwhile, none failed", tally.Total)
+
+	if err := p.answer(); err != nil {
+		return err
+	}
+	return s.folder.putPod(p, true)
+}
+
+// avoids waits until the node's rules do not lead to a pod any more.
+func (s *story) avoids(ctx context.Context, p *pod) (bool, error) {
+	return eventually(ctx, func() (bool, error) {
+		saved, err := s.save(ctx, "-t", "nat")
+		return !strings.Contains(saved, "--to-destination "+p.endpoint().String()), err
+	})
+}
+
+// vandalize deletes a rule and waits for the daemon to put it back.
+func (s *story) vandalize(ctx context.Context) error {
+	before, err := s.save(ctx, "-t", "nat")
+	if err != nil {
+		return err
+	}
+	rule := ruleFor(before, mysqlAddress)
+	if rule == "" {
+		return fmt.Errorf("no rule leads to %s", mysqlAddress)
+	}
+	deletion := "iptables -t nat " + strings.Replace(rule, "-A ", "-D ", 1)
+	s.command(deletion)
+	start := time.Now()
+	if out, err := s.node.Command(ctx, "sh", "-c", deletion).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", deletion, err, out)
+	}
+	ok, err := eventually(ctx, func() (bool, error) {
+		now, err := s.save(ctx, "-t", "nat")
+		return now == before, err
+	})
+	if err != nil {
+		return err
+	}
+	s.check(ok, "the daemon restored it after %d ms (it looks every second here, every 30 s by default)", time.Since(start).Milliseconds())
+	return s.answers(ctx, mysqlAddress)
+}
+
+// ruleFor is the rule for a Service's address, as iptables-save prints it.
+func ruleFor(saved, address string) string {
+	at := netip.MustParseAddrPort(address)
+	for l := range strings.Lines(saved) {
+		if strings.HasPrefix(l, "-A KUBE-SERVICES ") && strings.Contains(l, "-d "+at.Addr().String()+"/32 ") {
+			return strings.TrimSpace(l)
+		}
+	}
+	return ""
+}
+
+// kill ends the daemon the hard way under load.
+func (s *story) kill(context.Context) error {
+	open, o, err := s.shell.Connect(tcp(mysqlAddress))
+	if err != nil || o.Action != plan.Forward {
+		return fmt.Errorf("open a connection to %s: %s, %w", mysqlAddress, o, err)
+	}
+	defer func() { _ = open.Close() }()
+	inside := s.shell.Load(tcp(mysqlAddress), pace)
+	outside := s.client.Load(tcp(mysqlNodePort), pace)
+	s.say("While the pod and the client keep connecting, one new connection every few milliseconds:")
+	s.print("")
+	s.command(fmt.Sprintf("kill -9 %d", s.daemon.cmd.Process.Pid))
+	time.Sleep(200 * time.Millisecond) // some connections before, and more after
+	err = s.daemon.end(syscall.SIGKILL)
+	time.Sleep(500 * time.Millisecond)
+	in, errIn := inside.Stop()
+	out, errOut := outside.Stop()
+	if err := firstOf(err, errIn, errOut); err != nil {
+		return err
+	}
+	s.check(allForwarded(in), "%d connections by cluster IP, none failed", in.Total)
+	s.check(allForwarded(out), "%d connections by node port, none failed", out.Total)
+	s.check(open.Echo("are you there?") == nil, "a connection that was open before still works")
+	s.say("The rules are the kernel's: it needs the daemon only to learn of changes.")
+	return nil
+}
+
+func allForwarded(t lab.Tally) bool { return t.Total > 0 && t.Forwarded() == t.Total }
+
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
