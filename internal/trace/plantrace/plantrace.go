@@ -106,15 +106,21 @@ func choice(d plan.Decision) string {
 }
 
 func source(d plan.Decision, from netip.Addr) string {
+	rewritten := 0
 	for _, t := range d.Targets {
-		if t.Masquerade && !d.Route.Masquerade {
-			return fmt.Sprintf("the endpoint sees the client's address, but %s the node's, as it would answer itself", from)
+		if t.Masquerade {
+			rewritten++
 		}
 	}
-	if d.Route.Masquerade {
+	switch {
+	case rewritten == 0:
+		return "the endpoint sees the client's address"
+	case rewritten == len(d.Targets):
 		return "the endpoint sees an address of the node, so that replies come back this way"
+	case d.Route.Masquerade:
+		return "endpoints elsewhere see an address of the node, so that replies come back this way; one on the node itself sees the client's"
 	}
-	return "the endpoint sees the client's address"
+	return fmt.Sprintf("the endpoint sees the client's address, but %s the node's, as it would answer itself", from)
 }
 
 func count(n int) string {
