@@ -1,0 +1,221 @@
+package iptwalk
+
+import (
+	"fmt"
+	"slices"
+
+	"sluice/internal/backend/iptables/rules"
+	"sluice/internal/plan"
+	"sluice/internal/trace"
+)
+
+// Walk tells what the rules, of the packet's family, do to the first packet of a new connection.
+func Walk(rs *rules.Ruleset, pkt plan.Packet, host Host) trace.Result {
+	if pkt.Via == plan.ViaForward && pkt.To.Addr().IsLoopback() && !(host.RouteLocalnet && pkt.To.Addr().Is4()) {
+		return martian()
+	}
+	w := newWalker(rs, pkt, host)
+	w.doubtful = 0.5
+	w.run()
+	r := w.result()
+	if !w.guessed {
+		return r
+	}
+	plain := newWalker(rs, pkt, host)
+	plain.run()
+	return w.withDoubt(r, plain.result())
+}
+
+// martian is the end of a packet from the network to a loopback address, wherever the rules would send it.
+func martian() trace.Result {
+	return trace.Result{
+		Verdict:   trace.Drop,
+		Endpoints: []trace.Endpoint{},
+		Steps: []trace.Step{{
+			At:   "kernel, on arrival",
+			Says: "a packet from the network to a loopback address is dropped, unless route_localnet allows it",
+		}},
+	}
+}
+
+// maxTests bounds the work on rulesets that multiply the ways through them.
+const maxTests = 10_000_000
+
+type walker struct {
+	rules *rules.Ruleset
+	pkt   plan.Packet
+	host  Host
+	// doubtful is the share of packets that a match which is not known lets pass.
+	doubtful float64
+
+	compiled map[*rules.Chain][]*rule
+	tests    int // asked so far
+
+	// where the packet is
+	hook, table string
+	in          string // name of the interface it came in by
+
+	// the ends of packets: within the table that is walked, and for good
+	accepted          flow
+	dropped, rejected float64
+	left              flow
+
+	steps          []trace.Step
+	muted          int // while above zero no steps are told
+	warnings       []string
+	fault          string
+	guessed        bool // something that is not known was met
+	askedInterface bool
+	askedHistory   bool
+}
+
+func newWalker(rs *rules.Ruleset, pkt plan.Packet, host Host) *walker {
+	return &walker{rules: rs, pkt: pkt, host: host, compiled: map[*rules.Chain][]*rule{}}
+}
+
+// run takes the packet from where it begins to all its ends.
+func (w *walker) run() {
+	var f flow
+	f.add(state{src: w.pkt.From, dst: w.pkt.To}, 1)
+	if w.pkt.Via == plan.ViaLocal {
+		w.runLocal(f)
+		return
+	}
+	w.in = w.pkt.Interface
+	f = w.walkHook("PREROUTING", f, "raw", "mangle", "nat")
+	here, on := f.divide(w.isHere)
+	w.left.addAll(w.walkHook("INPUT", here, "mangle", "filter", "security", "nat"))
+	on = w.walkHook("FORWARD", on, "mangle", "filter", "security")
+	w.in = ""
+	w.left.addAll(w.walkHook("POSTROUTING", on, "mangle", "nat"))
+}
+
+// runLocal is the way of a packet from a process. One that is for the node itself leaves and comes in again, by lo; its
+// connection is known by then, so that nat is not asked twice.
+func (w *walker) runLocal(f flow) {
+	f = w.walkHook("OUTPUT", f, "raw", "mangle", "nat", "filter", "security")
+	f = w.walkHook("POSTROUTING", f, "mangle", "nat")
+	here, gone := f.divide(w.isHere)
+	w.left.addAll(gone)
+	w.in = "lo"
+	here = w.walkHook("PREROUTING", here, "raw", "mangle")
+	w.left.addAll(w.walkHook("INPUT", here, "mangle", "filter", "security"))
+}
+
+func (w *walker) isHere(s state) bool { return w.host.local(s.dst.Addr()) }
+
+// leaving reports whether the packet has an interface to go out by.
+func (w *walker) leaving() bool { return w.hook != "PREROUTING" && w.hook != "INPUT" }
+
+// noInterface reports whether the packet came in by an interface whose name was not given.
+func (w *walker) noInterface() bool {
+	return w.pkt.Via == plan.ViaForward && w.in == "" && w.hook != "POSTROUTING"
+}
+
+// walkHook goes through the tables of a hook, and returns what they let pass.
+func (w *walker) walkHook(hook string, f flow, tables ...string) flow {
+	w.hook = hook
+	for _, table := range tables {
+		c := w.rules.Table(table).Chain(hook)
+		if c == nil || f.empty() {
+			continue
+		}
+		w.table = table
+		f = w.walkTable(c, f)
+	}
+	return f
+}
+
+func (w *walker) walkTable(c *rules.Chain, f flow) flow {
+	var passed flow
+	if w.table == "nat" { // asks only about connections
+		passed, f = f.divide(func(s state) bool { return s.untracked })
+	}
+	w.accepted = flow{}
+	end := w.walkChain(c, f, []string{c.Name})
+	if c.Policy == "DROP" && !end.empty() {
+		w.dropped += end.total()
+		w.step([]string{c.Name}, "policy DROP", w.ofAll(end)+"no rule accepted it, so the chain's policy drops it")
+		end = flow{}
+	}
+	passed.addAll(w.accepted)
+	passed.addAll(end)
+	return passed
+}
+
+// walkChain passes the flow through a chain and returns what leaves at its end or by RETURN.
+func (w *walker) walkChain(c *rules.Chain, f flow, path []string) (left flow) {
+	shares := shareSummary{}
+	for i := 0; i < len(c.Rules) && !f.empty(); i++ {
+		r := w.rule(c, i)
+		taken, rest, doubt := w.match(r, f)
+		if taken.empty() {
+			continue
+		}
+		quiet := shares.count(r, taken, rest)
+		if quiet {
+			w.muted++
+		}
+		w.tellRule(r, path, taken, rest, doubt)
+		to := w.apply(r, taken, path)
+		if quiet {
+			w.muted--
+		}
+		f = rest
+		f.addAll(to.next)
+		left.addAll(to.returned)
+	}
+	shares.tell(w, path)
+	left.addAll(f)
+	return left
+}
+
+// match divides the flow by what the rule's tests say.
+func (w *walker) match(r *rule, f flow) (taken, rest flow, doubt string) {
+	answers := make([]float64, 0, 8)
+	some := false
+	for _, p := range f.parts {
+		a, d := w.ask(r, p.state)
+		if d != "" {
+			doubt = d
+		}
+		some = some || a > 0
+		answers = append(answers, a)
+	}
+	if !some {
+		return flow{}, f, doubt
+	}
+	for i, p := range f.parts {
+		taken.add(p.state, p.share*answers[i])
+		rest.add(p.state, p.share*(1-answers[i]))
+	}
+	return taken, rest, doubt
+}
+
+func (w *walker) ask(r *rule, s state) (share float64, doubt string) {
+	w.tests += 1 + len(r.tests)
+	if w.tests > maxTests {
+		w.fail(fmt.Sprintf("gave up after %d tests: there are too many ways through these rules", maxTests))
+		return 0, ""
+	}
+	a, doubt := r.ask(w, s)
+	if a.unknown {
+		w.guessed = true
+		return a.share * w.doubtful, doubt
+	}
+	return a.share, ""
+}
+
+func (w *walker) warn(text string) {
+	if !slices.Contains(w.warnings, text) {
+		w.warnings = append(w.warnings, text)
+	}
+}
+
+// fail notes the first fault of the rules; the walk goes on as if the rule were not there.
+func (w *walker) fail(text string) {
+	w.guessed = true
+	if w.fault == "" {
+		w.fault = text
+	}
+}
