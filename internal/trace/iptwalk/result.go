@@ -75,7 +75,7 @@ func (w *walker) notes() []string {
 // withDoubt makes the answer of a walk that met what is not known: r, in which such matches pass half of the packets,
 // is compared with plain, in which they pass none. Where both come to the same, nothing depends on them.
 func (w *walker) withDoubt(r, plain trace.Result) trace.Result {
-	if w.fault == "" && same(r, plain) {
+	if !w.assumed && same(r, plain) {
 		return r
 	}
 	r.Uncertain = true

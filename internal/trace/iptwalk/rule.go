@@ -70,7 +70,7 @@ func (r *rule) ask(w *walker, s state) (a answer, doubt string) {
 	return a, doubt
 }
 
-// chain gives the compiled rules of a chain, each compiled when it is first met.
+// rule is the i-th rule of a chain, compiled when it is first met.
 func (w *walker) rule(c *rules.Chain, i int) *rule {
 	compiled := w.compiled[c]
 	if compiled == nil {
@@ -80,7 +80,7 @@ func (w *walker) rule(c *rules.Chain, i int) *rule {
 	if compiled[i] == nil {
 		compiled[i] = compile(c.Rules[i])
 		if err := compiled[i].broken; err != nil {
-			w.warn(fmt.Sprintf("not understood: %v", err))
+			w.assume(fmt.Sprintf("not understood, assumed to do nothing: %v", err))
 		}
 	}
 	return compiled[i]

@@ -31,7 +31,7 @@ func (w *walker) apply(r *rule, f flow, path []string) after {
 		return after{}
 	case "RETURN":
 		return after{returned: f}
-	case "DNAT", "REDIRECT", "SNAT", "MASQUERADE", "NETMAP":
+	case "DNAT", "REDIRECT", "SNAT", "MASQUERADE":
 		return w.translate(r, f)
 	case "MARK", "CONNMARK":
 		return after{next: w.setMarks(r, f)}
@@ -77,9 +77,8 @@ func (w *walker) noChain(r *rule) {
 	case len(r.parsed.TargetOptions) == 0 && !slices.Contains(foreign, name):
 		w.fail(fmt.Sprintf("table %s: %q jumps to %s, which is neither a chain of this table nor a target known here", w.table, r.text, name))
 	default:
-		w.warn(fmt.Sprintf("unknown target %s, assumed to continue: %s", name, r.text))
+		w.assume(fmt.Sprintf("unknown target %s, assumed to continue: %s", name, r.text))
 	}
-	w.guessed = true
 }
 
 // passing are the targets after which a packet goes on as before.
@@ -89,13 +88,12 @@ var passing = []string{
 }
 
 // foreign are targets that need no options and do what this package does not follow.
-var foreign = []string{"NFQUEUE", "QUEUE", "TPROXY", "SYNPROXY", "MIRROR", "CLUSTERIP", "HMARK", "DNPT", "SNPT"}
+var foreign = []string{"NFQUEUE", "QUEUE", "NETMAP", "TPROXY", "SYNPROXY", "MIRROR", "CLUSTERIP", "HMARK", "DNPT", "SNPT"}
 
 func (w *walker) setMarks(r *rule, f flow) flow {
 	change, known := markChange(r.parsed.Target, r.parsed.TargetOptions)
 	if !known {
-		w.guessed = true
-		w.warn("unknown way to set a mark, assumed to leave it: " + string(r.text))
+		w.assume("unknown way to set a mark, assumed to leave it: " + string(r.text))
 		return f
 	}
 	return f.each(change)
@@ -148,8 +146,7 @@ func (w *walker) translate(r *rule, f flow) after {
 	o, ok := rules.Find(r.parsed.TargetOptions, "to-destination")
 	to, parsed := parseDestination(o.Value())
 	if !ok || !parsed {
-		w.guessed = true
-		w.warn("unknown way to translate, assumed to continue: " + string(r.text))
+		w.assume("unknown way to translate, assumed to continue: " + string(r.text))
 		return after{next: f}
 	}
 	for _, p := range f.parts {

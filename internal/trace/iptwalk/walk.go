@@ -64,7 +64,8 @@ type walker struct {
 	muted          int // while above zero no steps are told
 	warnings       []string
 	fault          string
-	guessed        bool // something that is not known was met
+	guessed        bool // a match or target that is not known was met
+	assumed        bool // what a target or rule does is not known, so nothing tells whether it matters
 	askedInterface bool
 	askedHistory   bool
 }
@@ -212,9 +213,15 @@ func (w *walker) warn(text string) {
 	}
 }
 
+// assume notes a rule whose effect is not known. The walk goes on as if the rule were not there.
+func (w *walker) assume(text string) {
+	w.guessed, w.assumed = true, true
+	w.warn(text)
+}
+
 // fail notes the first fault of the rules; the walk goes on as if the rule were not there.
 func (w *walker) fail(text string) {
-	w.guessed = true
+	w.guessed, w.assumed = true, true
 	if w.fault == "" {
 		w.fault = text
 	}

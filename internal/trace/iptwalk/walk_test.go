@@ -128,8 +128,8 @@ func TestRules(t *testing.T) {
 		{"unknown, no matter", "filter FORWARD -m limit --limit 5/min -j LOG\n" + to, "forward 1.1.1.1:1=1"},
 		{"unknown, but does not come to it", "-s 10.2.0.0/16 -m set --match-set x src -j DROP\n" + to, "forward 1.1.1.1:1=1"},
 		{"out interface", to + "\nnat POSTROUTING -o eth+ -j MASQUERADE", "forward 1.1.1.1:1=0.5 1.1.1.1:1=0.5m ?"},
-		{"unknown target", "-j NFQUEUE --queue-num 1\n" + to, "forward 1.1.1.1:1=1"},
-		{"rule that cannot be read", "-x\n" + to, "forward 1.1.1.1:1=1"},
+		{"unknown target", "-j NFQUEUE --queue-num 1\n" + to, "forward 1.1.1.1:1=1 ?"},
+		{"rule that cannot be read", "-x\n" + to, "forward 1.1.1.1:1=1 ?"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := Walk(ruleset(t, save(c.rules)), packet("10.1.1.1", "10.9.9.9:80"), host)
