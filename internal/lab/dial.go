@@ -54,6 +54,9 @@ func (o Outcome) String() string {
 // Dial opens a connection (for UDP and SCTP: sends one datagram or INIT), waits for the answer of a [Server] and closes
 // the connection. The error is about the lab itself: a failing connection is an Outcome.
 func (h *Host) Dial(d Dial) (Outcome, error) {
+	if d.Protocol == model.SCTP {
+		defer h.sctp.enter(d.To.Addr())()
+	}
 	var o Outcome
 	err := h.ns.Do(func() (err error) {
 		o, err = d.run()

@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"net/netip"
+	"sync"
 
 	"sluice/internal/kernel/netns"
 	"sluice/internal/model"
@@ -11,8 +12,23 @@ import (
 // Host is one machine of a running lab.
 type Host struct {
 	Machine
-	lab *Lab
-	ns  *netns.NS
+	lab  *Lab
+	ns   *netns.NS
+	sctp lanes
+}
+
+// lanes let one client at a time talk to an address. A raw socket hears of every ICMP error between two addresses, so
+// two at once would take each other's refusals.
+type lanes struct {
+	locks sync.Map // of *sync.Mutex, by address
+}
+
+// enter waits until the lane is free, and returns what frees it again.
+func (l *lanes) enter(to netip.Addr) (leave func()) {
+	lane, _ := l.locks.LoadOrStore(to, new(sync.Mutex))
+	m := lane.(*sync.Mutex)
+	m.Lock()
+	return m.Unlock
 }
 
 // Namespace is the host's network namespace. It belongs to the lab.
