@@ -59,6 +59,16 @@ func (p Parsed) Comment() string {
 	return ""
 }
 
+// Protocol is the number of the protocol that the rule wants, or 0 where it wants none or all but one.
+func (p Parsed) Protocol() int {
+	o, ok := Find(p.Header, "p")
+	if !ok || o.Negated {
+		return 0
+	}
+	number, _ := ProtocolNumber(o.Value())
+	return number
+}
+
 // Parse takes the rule apart.
 func (r Rule) Parse() (Parsed, error) {
 	words, ok := split(string(r))

@@ -103,8 +103,8 @@ func TestRuleParse(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if got.Comment() != "-a b" {
-		t.Errorf("comment %q", got.Comment())
+	if got.Comment() != "-a b" || got.Protocol() != 6 {
+		t.Errorf("comment %q, protocol %d", got.Comment(), got.Protocol())
 	}
 }
 
