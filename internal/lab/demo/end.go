@@ -10,7 +10,7 @@ import (
 
 // restart starts the daemon again over the rules that it left.
 func (s *story) restart(ctx context.Context) error {
-	before, err := s.save(ctx, "-c")
+	before, generation, err := s.state(ctx)
 	if err != nil {
 		return err
 	}
@@ -26,13 +26,26 @@ func (s *story) restart(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	after, err := s.save(ctx, "-c")
+	s.check(done && changed == 0, "it compared the kernel with the manifests and says that it changed %d rules", changed)
+
+	after, now, err := s.state(ctx)
 	if err != nil {
 		return err
 	}
-	s.check(done && changed == 0, "it compared the kernel with the manifests and says that it changed %d rules", changed)
 	s.check(before == after, "every rule is the one from before, down to its packet counter")
+	if generation != 0 {
+		s.check(generation == now, "the kernel's generation of rules is still %d: there was no write at all", now)
+	}
 	return nil
+}
+
+// state is all that a write to the node's tables would change.
+func (s *story) state(ctx context.Context) (saved string, generation uint32, err error) {
+	if generation, err = s.generation(); err != nil {
+		return "", 0, err
+	}
+	saved, err = s.save(ctx, "")
+	return saved, generation, err
 }
 
 // cleanUp stops the daemon, which leaves the rules, and then removes them.
@@ -54,7 +67,7 @@ func (s *story) cleanUp(ctx context.Context) error {
 	if _, err := s.sluice(ctx, "cleanup"); err != nil {
 		return err
 	}
-	saved, err := s.save(ctx)
+	saved, err := s.rules(ctx, "")
 	if err != nil {
 		return err
 	}

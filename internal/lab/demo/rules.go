@@ -4,22 +4,27 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
 // explain shows the rules and the way of a packet through them.
 func (s *story) explain(ctx context.Context) error {
-	saved, err := s.save(ctx)
+	saved, err := s.rules(ctx, "nat")
 	if err != nil {
 		return err
 	}
-	s.say("What the daemon wrote for the registry (of its %d rules), as iptables-save prints it:", strings.Count(saved, "\n-A KUBE-"))
+	s.say("What the daemon wrote for the registry (of its %d rules in the nat table), as iptables-save prints it:", strings.Count(saved, "\n-A KUBE-"))
 	s.print("")
 	s.quote(about(saved, "default/registry:ssh"))
 	s.print("")
 	s.say("And for mysql-service, where a draw decides between two pods:")
 	s.print("")
 	s.quote(about(saved, "default/mysql-service"))
+	s.print("")
+	s.say("KUBE-MARK-MASQ puts a mark on what needs the node's address, and after routing KUBE-POSTROUTING acts on it:")
+	s.print("")
+	s.quote(of(saved, "KUBE-MARK-MASQ", "KUBE-POSTROUTING"))
 	s.print("")
 	return s.trace(ctx)
 }
@@ -63,28 +68,14 @@ func (s *story) trace(ctx context.Context) error {
 	return nil
 }
 
-// save is what iptables-save says of the node's IPv4 tables.
-func (s *story) save(ctx context.Context, flags ...string) (string, error) {
-	out, err := s.node.Command(ctx, "iptables-save", flags...).Output()
-	if err != nil {
-		return "", fmt.Errorf("iptables-save on %s: %w", nodeName, err)
-	}
-	var kept []string
-	for l := range strings.Lines(string(out)) {
-		if !strings.HasPrefix(l, "#") { // the time of day
-			kept = append(kept, l)
-		}
-	}
-	return strings.Join(kept, ""), nil
+// about are the rules whose comment names a Service port.
+func about(saved, port string) string {
+	named := regexp.MustCompile(`(?m)^-A .*[ "]` + regexp.QuoteMeta(port) + `[ "].*\n`)
+	return strings.Join(named.FindAllString(saved, -1), "")
 }
 
-// about are the rules whose comment names a Service port, in the nat table.
-func about(saved, port string) string {
-	var found strings.Builder
-	for l := range strings.Lines(saved) {
-		if strings.HasPrefix(l, "-A KUBE-") && (strings.Contains(l, `"`+port+` `) || strings.Contains(l, `"`+port+`"`) || strings.Contains(l, "comment "+port+" ")) {
-			found.WriteString(l)
-		}
-	}
-	return found.String()
+// of are the rules of some chains.
+func of(saved string, chains ...string) string {
+	rule := regexp.MustCompile(`(?m)^-A (` + strings.Join(chains, "|") + `) .*\n`)
+	return strings.Join(rule.FindAllString(saved, -1), "")
 }

@@ -55,7 +55,7 @@ func tell(ctx context.Context, o Options) (err error) {
 			return fmt.Errorf("find this program: %w", err)
 		}
 	}
-	s, err := newStory(o)
+	s, err := newStory(ctx, o)
 	if err != nil {
 		return err
 	}

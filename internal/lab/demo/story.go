@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"sluice/internal/kernel/iptexec"
 	"sluice/internal/lab"
 )
 
@@ -20,24 +21,29 @@ type story struct {
 	dir    string // all files of the story, in a file system that vanishes with it
 	folder manifests
 	pods   []*pod
+	tools  *iptexec.Tools
 
 	lab                 *lab.Lab
 	node, client, shell *lab.Host
 	daemon              *daemon // nil before it was started for the first time
 }
 
-func newStory(o Options) (*story, error) {
+func newStory(ctx context.Context, o Options) (*story, error) {
 	if o.Mode == "" {
 		o.Mode = "iptables"
 	}
 	if o.Mode != "iptables" {
 		return nil, fmt.Errorf("mode %q: the demo tells of mode iptables", o.Mode)
 	}
+	tools, err := iptexec.Choose(ctx, "")
+	if err != nil {
+		return nil, err
+	}
 	dir, err := os.MkdirTemp("/run", "sluice-demo-")
 	if err != nil {
 		return nil, err
 	}
-	s := &story{teller: &teller{out: o.Out, color: o.Color}, Options: o, dir: dir}
+	s := &story{teller: &teller{out: o.Out, color: o.Color}, Options: o, dir: dir, tools: tools}
 	s.folder = manifests(filepath.Join(dir, "manifests"))
 	return s, os.Mkdir(string(s.folder), 0o700)
 }

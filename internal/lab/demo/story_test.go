@@ -135,6 +135,13 @@ func TestAbout(t *testing.T) {
 	}
 }
 
+func TestOf(t *testing.T) {
+	want := "-A KUBE-SEP-X -m comment --comment \"default/mysql-service-2\" -j KUBE-MARK-MASQ\n"
+	if diff := cmp.Diff(want, of(saved, "KUBE-SEP-X", "KUBE-SEP-Y")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 func TestRuleFor(t *testing.T) {
 	want := `-A KUBE-SERVICES -d 10.10.10.2/32 -p tcp -m comment --comment "default/registry:ssh cluster IP" -j KUBE-SVC-R`
 	if got := ruleFor(saved, registryAddress); got != want {
@@ -156,7 +163,7 @@ func TestLeftovers(t *testing.T) {
 }
 
 func TestUnknownModeIsRefused(t *testing.T) {
-	if s, err := newStory(Options{Mode: "telepathy"}); err == nil {
+	if s, err := newStory(t.Context(), Options{Mode: "telepathy"}); err == nil {
 		_ = s.close()
 		t.Error("no error")
 	}

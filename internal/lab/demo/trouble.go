@@ -97,14 +97,14 @@ func (s *story) leave(ctx context.Context, p, other *pod) error {
 // avoids waits until the node's rules do not lead to a pod any more.
 func (s *story) avoids(ctx context.Context, p *pod) (bool, error) {
 	return eventually(ctx, func() (bool, error) {
-		saved, err := s.save(ctx, "-t", "nat")
+		saved, err := s.rules(ctx, "nat")
 		return !strings.Contains(saved, "--to-destination "+p.endpoint().String()), err
 	})
 }
 
 // vandalize deletes a rule and waits for the daemon to put it back.
 func (s *story) vandalize(ctx context.Context) error {
-	before, err := s.save(ctx, "-t", "nat")
+	before, err := s.rules(ctx, "nat")
 	if err != nil {
 		return err
 	}
@@ -112,14 +112,14 @@ func (s *story) vandalize(ctx context.Context) error {
 	if rule == "" {
 		return fmt.Errorf("no rule leads to %s", mysqlAddress)
 	}
-	deletion := "iptables -t nat " + strings.Replace(rule, "-A ", "-D ", 1)
-	s.command(deletion)
-	start := time.Now()
-	if out, err := s.node.Command(ctx, "sh", "-c", deletion).CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w\n%s", deletion, err, out)
+	command, err := s.deleteRule(ctx, rule)
+	s.command(command)
+	if err != nil {
+		return err
 	}
+	start := time.Now()
 	ok, err := eventually(ctx, func() (bool, error) {
-		now, err := s.save(ctx, "-t", "nat")
+		now, err := s.rules(ctx, "nat")
 		return now == before, err
 	})
 	if err != nil {
