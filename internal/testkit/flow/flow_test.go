@@ -1,0 +1,56 @@
+package flow
+
+import (
+	"testing"
+)
+
+func TestParseAndString(t *testing.T) {
+	lines := []string{
+		"pod 10.244.1.50 -> 10.96.10.2:9000/TCP: forward 192.168.10.11:9001 192.168.10.11:9002 masquerade=no",
+		"node 192.168.10.11 -> 10.96.10.2:53/UDP: forward 10.244.1.2:53 masquerade=yes",
+		"pod 10.244.1.7 -> 10.96.10.2:80/TCP: forward 10.244.1.7:80 10.244.1.8:80 masquerade=10.244.1.7:80",
+		"pod 10.244.1.50 by azv1 on node-b -> [fd00::1]:80/SCTP: reject",
+		"outside 203.0.113.7 -> 192.0.2.1:443/TCP: drop",
+		"outside 203.0.113.7 -> 192.0.2.1:444/TCP: unhandled",
+	}
+	for _, line := range lines {
+		f, err := Parse(line)
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+			continue
+		}
+		if got := f.String(); got != line {
+			t.Errorf("got  %s\nwant %s", got, line)
+		}
+	}
+}
+
+func TestParseSortsEndpoints(t *testing.T) {
+	f, err := Parse("pod 10.0.0.1 -> 10.0.0.9:80/TCP: forward 10.0.0.3:80 10.0.0.2:80 masquerade=no")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := f.Want.String(), "forward 10.0.0.2:80 10.0.0.3:80 masquerade=no"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	lines := []string{
+		"pod 10.0.0.1: drop",
+		"pod 10.0.0.1 -> 10.0.0.9:80/TCP",
+		"tree 10.0.0.1 -> 10.0.0.9:80/TCP: drop",
+		"pod -> 10.0.0.9:80/TCP: drop",
+		"pod 10.0.0.1 near eth0 -> 10.0.0.9:80/TCP: drop",
+		"pod 10.0.0.1 -> 10.0.0.9:80: drop",
+		"pod 10.0.0.1 -> 10.0.0.9:80/TCP: lose",
+		"pod 10.0.0.1 -> 10.0.0.9:80/TCP: drop 10.0.0.2:80",
+		"pod 10.0.0.1 -> 10.0.0.9:80/TCP: forward masquerade=no",
+		"pod 10.0.0.1 -> 10.0.0.9:80/TCP: forward 10.0.0.2:80",
+	}
+	for _, line := range lines {
+		if f, err := Parse(line); err == nil {
+			t.Errorf("%s: parsed as %s", line, f)
+		}
+	}
+}

@@ -1,0 +1,13 @@
+// Package scenario replays files that say, in YAML and in flows, what a node must do.
+//
+// A file is a txtar archive: a description, whose first line is its title, then sections that are worked through in
+// order, on one node with one way to answer (see package flow):
+//
+//	config.yaml    a KubeProxyConfiguration; without one, the policy of the reference cluster
+//	nodes.yaml     the Nodes; without one, those of the reference cluster
+//	addresses      what is on the node's interfaces; without one, its Node's internal addresses
+//	objects.yaml   all Services and EndpointSlices from now on
+//	flows          what must become of packets now
+//
+// A line "not by WAY: REASON" in the description excuses one way. Invariant: every other way answers every flow.
+package scenario

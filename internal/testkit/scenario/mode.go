@@ -1,0 +1,93 @@
+package scenario
+
+import (
+	"context"
+	"testing"
+
+	"sluice/internal/backend"
+	"sluice/internal/backend/iptables"
+	"sluice/internal/lab"
+	"sluice/internal/plan"
+	"sluice/internal/testkit/flow"
+	"sluice/internal/testkit/nstest"
+)
+
+// Mode is a backend under test.
+type Mode struct {
+	Name string
+	// Backend makes one that compiles and has no kernel.
+	Backend func() backend.Backend
+	// InKernel makes one for the namespace of the calling thread. All its calls must come from there.
+	InKernel func() (backend.Backend, error)
+}
+
+// Modes are all that there are. A new one is one line here.
+func Modes() []Mode {
+	return []Mode{
+		{"iptables", func() backend.Backend { return iptables.New(iptables.DefaultOptions(), iptables.Deps{}) }, iptablesInKernel},
+	}
+}
+
+// Columns are the ways to answer a scenario: by the plan, and for each mode by its rules and with real packets.
+func Columns() []Column {
+	columns := []Column{
+		{"plan", "", func(testing.TB, Scenario, string) flow.Way { return flow.ByPlan() }},
+	}
+	for _, m := range Modes() {
+		columns = append(
+			columns,
+			Column{m.Name, m.Name, func(testing.TB, Scenario, string) flow.Way { return flow.ByRules(m.Backend()) }},
+			Column{m.Name + " packets", m.Name, func(t testing.TB, s Scenario, node string) flow.Way {
+				top := topology(t, s, node)
+				return m.Packets(t, Up(t, top), top)
+			}},
+		)
+	}
+	return columns
+}
+
+// Up builds a lab that goes with the test.
+func Up(t testing.TB, top lab.Topology) *lab.Lab {
+	t.Helper()
+	nstest.Require(t)
+	l, err := lab.Up(top)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+// Packets answers with real packets through the node of a lab, whose kernel the mode keeps equal to the plan.
+func (m Mode) Packets(t testing.TB, l *lab.Lab, top lab.Topology) flow.Way {
+	t.Helper()
+	k := &kernel{mode: m, node: l.Node()}
+	return flow.ByPackets(l, top, func(p *plan.Plan, c plan.Changes) error { return k.follow(t.Context(), p, c) })
+}
+
+// kernel applies a plan on the node of a lab.
+type kernel struct {
+	mode    Mode
+	node    *lab.Host
+	backend backend.Backend
+	ruleset backend.Ruleset
+}
+
+func (k *kernel) follow(ctx context.Context, p *plan.Plan, c plan.Changes) error {
+	return k.node.Do(func() (err error) {
+		if k.backend == nil {
+			if k.backend, err = k.mode.InKernel(); err != nil {
+				return err
+			}
+			k.ruleset = k.backend.Compile(p)
+		} else {
+			k.ruleset.Update(p, c)
+		}
+		_, err = k.backend.Apply(ctx, k.ruleset, false)
+		return err
+	})
+}

@@ -1,0 +1,57 @@
+package scenario
+
+import (
+	"testing"
+
+	"sluice/internal/testkit/flow"
+)
+
+// Column is one way to answer every scenario.
+type Column struct {
+	Name string
+	// Mode is the --mode that the column is about; empty for the plan, which is about all.
+	Mode string
+	open func(t testing.TB, s Scenario, node string) flow.Way
+}
+
+// Run replays s in every column, each as a subtest.
+func Run(t *testing.T, s Scenario, columns []Column) {
+	t.Helper()
+	for way := range s.Excuse {
+		if !known(columns, way) {
+			t.Errorf("not by %s: there is no such way", way)
+		}
+	}
+	for _, c := range columns {
+		if reason, ok := s.Excuse[c.Name]; ok {
+			t.Logf("not by %s: %s", c.Name, reason)
+			continue
+		}
+		t.Run(c.Name, func(t *testing.T) { s.replay(t, c) })
+	}
+}
+
+func known(columns []Column, name string) bool {
+	for _, c := range columns {
+		if c.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// replay works all sections through, once for each node that flows pass.
+func (s Scenario) replay(t *testing.T, c Column) {
+	nodes, err := s.nodes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range nodes {
+		w := newWorld(t, node, c.open(t, s, node))
+		for _, step := range s.Steps {
+			if flows := w.step(t, step); flows != nil {
+				w.ask(t, flows)
+			}
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package scenario
+
+import (
+	_ "embed"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/tools/txtar"
+
+	"sluice/internal/config"
+	"sluice/internal/model"
+	"sluice/internal/plan"
+	"sluice/internal/testkit/flow"
+)
+
+//go:embed nodes.yaml
+var referenceNodes string
+
+// reference is the policy of a scenario without a configuration of its own, as kube-proxy's flags.
+func reference() []string {
+	return []string{"--hostname-override=" + referenceNode, "--cluster-cidr=10.244.0.0/16,fd00:244::/56"}
+}
+
+// referenceNode is the one under test.
+const referenceNode = "node-a"
+
+// world is one node through all steps of a scenario.
+type world struct {
+	node    string // empty: the one that the configuration names
+	way     flow.Way
+	planner *plan.Planner
+	nodes   string // YAML
+	objects string
+	snap    *model.Snapshot
+	changes plan.Changes // since the way last followed
+	host    []netip.Addr
+}
+
+func newWorld(t testing.TB, node string, way flow.Way) *world {
+	t.Helper()
+	w := &world{node: node, way: way, nodes: referenceNodes, snap: model.NewSnapshot()}
+	w.planner = plan.NewPlanner(w.policy(t, reference()))
+	return w
+}
+
+// step works one section through. It returns the flows to ask now.
+func (w *world) step(t testing.TB, s txtar.File) []flow.Flow {
+	t.Helper()
+	switch s.Name {
+	case "config.yaml":
+		w.note(w.planner.SetConfig(w.policy(t, []string{"--config=" + save(t, s)})))
+	case "nodes.yaml":
+		w.nodes = string(s.Data)
+	case "objects.yaml":
+		w.objects = string(s.Data)
+		w.read(t)
+	case "addresses":
+		w.host = parseAddrs(t, string(s.Data))
+		w.setHost()
+	case "flows":
+		fs, err := flow.ParseAll(string(s.Data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fs
+	default:
+		t.Fatalf("section %q is none of a scenario's", s.Name)
+	}
+	return nil
+}
+
+// policy is what flags say, for the node of this world.
+func (w *world) policy(t testing.TB, args []string) plan.Config {
+	t.Helper()
+	if w.node != "" {
+		args = append(args[:len(args):len(args)], "--hostname-override="+w.node)
+	}
+	set := pflag.NewFlagSet("scenario", pflag.ContinueOnError)
+	flags := config.NewFlags(set)
+	if err := set.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	c, _, err := flags.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Plan
+}
+
+// read brings the planner up to date with the objects. Nodes among them take the place of the reference cluster's.
+func (w *world) read(t testing.TB) {
+	t.Helper()
+	now := snapshot(t, w.objects)
+	if len(now.Nodes) == 0 {
+		now.Nodes = snapshot(t, w.nodes).Nodes
+	}
+	w.note(w.planner.Update(model.Diff(w.snap, now)))
+	w.snap = now
+	w.setHost()
+}
+
+// setHost tells the planner what is on the node's interfaces. An address there outlives the Node object.
+func (w *world) setHost() {
+	name := w.node
+	if name == "" {
+		name = referenceNode
+	}
+	addresses := w.host
+	if n := w.snap.Nodes[name]; addresses == nil && n != nil {
+		addresses = n.InternalIPs
+	}
+	w.note(w.planner.SetHost(plan.Host{Addresses: addresses}))
+}
+
+// note keeps changes until the way follows.
+func (w *world) note(c plan.Changes) {
+	w.changes.Node = w.changes.Node || c.Node
+	w.changes.Ports = append(w.changes.Ports, c.Ports...)
+}
+
+// ask checks the flows that pass this node.
+func (w *world) ask(t testing.TB, flows []flow.Flow) {
+	t.Helper()
+	if err := w.way.Follow(w.planner.Plan(), w.changes); err != nil {
+		t.Fatal(err)
+	}
+	w.changes = plan.Changes{}
+	for _, f := range flows {
+		if f.On != w.node {
+			continue
+		}
+		if err := flow.Check(w.way, f); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func save(t testing.TB, s txtar.File) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), s.Name)
+	if err := os.WriteFile(path, s.Data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func parseAddrs(t testing.TB, text string) (all []netip.Addr) {
+	t.Helper()
+	for _, s := range strings.Fields(text) {
+		a, err := netip.ParseAddr(s)
+		if err != nil {
+			t.Fatal(fmt.Errorf("addresses: %w", err))
+		}
+		all = append(all, a)
+	}
+	return all
+}
