@@ -51,7 +51,9 @@ func (s *Server) Close() error {
 	s.closed = true
 	var errs []error
 	for c := range s.open {
-		errs = append(errs, c.Close())
+		if err := c.Close(); !errors.Is(err, net.ErrClosed) { // a connection that ends by itself closes itself
+			errs = append(errs, err)
+		}
 	}
 	clear(s.open)
 	s.mu.Unlock()
