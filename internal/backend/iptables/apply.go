@@ -1,0 +1,126 @@
+package iptables
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"sluice/internal/backend"
+	"sluice/internal/kernel/iptexec"
+	"sluice/internal/model"
+	"sluice/internal/plan"
+)
+
+// Backend is the iptables mode. It is safe for concurrent use.
+type Backend struct {
+	opts Options
+	deps Deps
+
+	mu    sync.Mutex
+	sides [2]*side // by family; nil: the family is left out
+}
+
+// Deps are the kernel's parts that a Backend works with.
+type Deps struct {
+	// Tables are those of each family; nil: this machine cannot do the family.
+	Tables [2]Tables
+	// Others are those of the other variant of the programs, or of a family left out, where an earlier proxy may have
+	// left chains. They are only looked at, and cleaned up.
+	Others []Other
+	// RouteLocalnet has the kernel route packets from loopback addresses to elsewhere, which node ports on localhost
+	// need. Nil: that is somebody else's business.
+	RouteLocalnet func() error
+}
+
+// Other is tables and what they are called in messages.
+type Other struct {
+	Name string // "IPv4, legacy"
+	Tables
+}
+
+// New makes a Backend. It touches nothing.
+func New(opts Options, deps Deps) *Backend {
+	b := &Backend{opts: opts, deps: deps}
+	for f, t := range deps.Tables {
+		if t != nil {
+			b.sides[f] = &side{tables: t}
+		}
+	}
+	return b
+}
+
+// Name is the value of --mode.
+func (b *Backend) Name() string { return "iptables" }
+
+// Compile compiles a Plan.
+func (b *Backend) Compile(p *plan.Plan) backend.Ruleset { return Compile(p, b.opts) }
+
+// Apply makes the kernel's tables hold what r says. See [backend.Backend].
+func (b *Backend) Apply(ctx context.Context, r backend.Ruleset, recheck bool) (total backend.Result, err error) {
+	rs, ok := r.(*Ruleset)
+	if !ok {
+		return total, fmt.Errorf("apply: %T is not a ruleset of mode iptables", r)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var errs []error
+	for _, f := range model.Families {
+		if b.sides[f] == nil {
+			continue
+		}
+		result, err := b.sides[f].apply(ctx, rs.families[f], recheck)
+		if err == nil && rs.families[f].localhost() && b.deps.RouteLocalnet != nil {
+			err = b.deps.RouteLocalnet() // not before KUBE-FIREWALL guards loopback addresses
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", f, err))
+		}
+		total.Written += result.Written
+		total.Former = append(total.Former, result.Former...)
+		for _, object := range result.Restored {
+			total.Restored = append(total.Restored, f.String()+" "+object)
+		}
+	}
+	return total, errors.Join(errs...)
+}
+
+// apply writes what differs.
+func (s *side) apply(ctx context.Context, f *family, recheck bool) (result backend.Result, err error) {
+	first := !s.known
+	read, err := s.mustRead(f, recheck)
+	if err == nil && read {
+		result.Restored, err = s.refresh(ctx, f.chains)
+	}
+	if err == nil && first {
+		result.Former = f.former(s.shadow)
+	}
+	if err != nil {
+		s.forget()
+		return result, err
+	}
+	d := diff(f.desired, s.shadow)
+	if d.size() == 0 {
+		return result, nil
+	}
+	if err := s.write(ctx, d); err != nil {
+		var refused *iptexec.RestoreError
+		if errors.As(err, &refused) {
+			err = f.blame(err, d, refused.Line)
+		}
+		return result, err
+	}
+	result.Written = d.size()
+	return result, nil
+}
+
+// write gives the kernel d. After an error nothing is known of the tables: some may be written and others not.
+func (s *side) write(ctx context.Context, d delta) error {
+	if err := s.tables.Restore(ctx, d.text()); err != nil {
+		s.forget()
+		return err
+	}
+	s.shadow.advance(d)
+	s.generation += d.commits()
+	return nil
+}

@@ -1,0 +1,242 @@
+package iptables
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"sluice/internal/kernel/iptexec"
+	"sluice/internal/model"
+	"sluice/internal/plan"
+	"sluice/internal/testkit/gen"
+)
+
+// fakeTables are tables in memory, of a kernel that tells of changes or, as the legacy variant, does not.
+type fakeTables struct {
+	contents
+	legacy     bool
+	generation uint32
+	saves      int
+	fail       error // of the next call that reads or writes
+	failWrite  error // of the next call that writes
+}
+
+func newFake(legacy bool) *fakeTables { return &fakeTables{contents: emptyKernel(), legacy: legacy} }
+
+func (k *fakeTables) fault() (err error) {
+	err, k.fail = k.fail, nil
+	return err
+}
+
+func (k *fakeTables) Save(context.Context) ([]byte, error) {
+	k.saves++
+	var b strings.Builder
+	for _, t := range tables {
+		b.WriteString("*" + t.String() + "\n")
+		for _, name := range slices.Sorted(maps.Keys(k.contents[t])) {
+			b.WriteString(":" + name + " - [0:0]\n")
+		}
+		for _, name := range slices.Sorted(maps.Keys(k.contents[t])) {
+			b.WriteString(k.contents[t][name])
+		}
+		b.WriteString("COMMIT\n")
+	}
+	return []byte(b.String()), k.fault()
+}
+
+func (k *fakeTables) Restore(_ context.Context, text []byte) (err error) {
+	if err := errors.Join(k.fault(), k.failWrite); err != nil {
+		k.failWrite = nil
+		return err
+	}
+	k.contents, err = restore(k.contents, string(text))
+	k.generation += uint32(strings.Count(string(text), "COMMIT"))
+	return err
+}
+
+func (k *fakeTables) Generation() (uint32, bool, error) { return k.generation, !k.legacy, nil }
+
+// remove deletes a chain's rules, as somebody else.
+func (k *fakeTables) remove(t Table, chain string) {
+	k.contents[t][chain] = ""
+	k.generation++
+}
+
+func newTestBackend(legacy bool) (*Backend, [2]*fakeTables) {
+	fakes := [2]*fakeTables{newFake(legacy), newFake(legacy)}
+	return New(DefaultOptions(), Deps{
+		Tables: [2]Tables{fakes[0], fakes[1]}, RouteLocalnet: func() error { return nil },
+	}), fakes
+}
+
+func TestApplyTwiceWritesOnce(t *testing.T) {
+	for _, legacy := range []bool{false, true} {
+		b, fakes := newTestBackend(legacy)
+		r := webRules()
+		if result, err := b.Apply(t.Context(), r, false); err != nil || result.Written == 0 {
+			t.Fatalf("first: %+v, %v", result, err)
+		}
+		if result, err := b.Apply(t.Context(), r, false); err != nil || result.Written != 0 {
+			t.Fatalf("second: %+v, %v", result, err)
+		}
+		if fakes[0].saves != 1 {
+			t.Errorf("legacy %v: tables were read %d times, want once", legacy, fakes[0].saves)
+		}
+		again, _ := newTestBackend(legacy)
+		again.sides[0].tables, again.sides[1].tables = fakes[0], fakes[1]
+		if result, err := again.Apply(t.Context(), webRules(), false); err != nil || result.Written != 0 || result.Restored != nil {
+			t.Fatalf("another process: %+v, %v", result, err)
+		}
+	}
+}
+
+// webRules are those of a Service that has everything.
+func webRules() *Ruleset {
+	s, sl := service(model.IPv4, []string{"10.96.0.10", "10.244.1.5", "10.244.2.5"})
+	external(s)
+	return Compile(planOf(s, sl), DefaultOptions())
+}
+
+func TestRestoresWhatOthersRemoved(t *testing.T) {
+	for _, legacy := range []bool{false, true} {
+		b, fakes := newTestBackend(legacy)
+		if _, err := b.Apply(t.Context(), webRules(), false); err != nil {
+			t.Fatal(err)
+		}
+		fakes[0].remove(Nat, chainServices)
+		fakes[0].remove(Nat, chainPrerouting)
+		result, err := b.Apply(t.Context(), webRules(), legacy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"IPv4 nat KUBE-SERVICES", "IPv4 nat PREROUTING → KUBE-SERVICES"}
+		if diff := cmp.Diff(want, result.Restored); diff != "" || result.Written != 2 {
+			t.Errorf("legacy %v: %d written, restored (-want +got):\n%s", legacy, result.Written, diff)
+		}
+	}
+}
+
+// TestLegacyReadsBeforeItWrites: it cannot know of others' changes, but when it writes it repairs them.
+func TestLegacyReadsBeforeItWrites(t *testing.T) {
+	b, fakes := newTestBackend(true)
+	if _, err := b.Apply(t.Context(), webRules(), false); err != nil {
+		t.Fatal(err)
+	}
+	fakes[0].remove(Nat, chainServices)
+	if result, err := b.Apply(t.Context(), webRules(), false); err != nil || result.Restored != nil {
+		t.Fatalf("nothing to write: %+v, %v", result, err)
+	}
+	s, sl := service(model.IPv4, []string{"10.96.0.10", "10.244.1.5"})
+	external(s)
+	result, err := b.Apply(t.Context(), Compile(planOf(s, sl), DefaultOptions()), false)
+	if err != nil || !slices.Equal(result.Restored, []string{"IPv4 nat KUBE-SERVICES"}) {
+		t.Fatalf("a change: %+v, %v", result, err)
+	}
+}
+
+func TestOneFamilyFails(t *testing.T) {
+	b, fakes := newTestBackend(false)
+	broken := errors.New("broken")
+	fakes[0].fail = broken
+	result, err := b.Apply(t.Context(), webRules(), false)
+	if !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "IPv4: ") || strings.Contains(err.Error(), "IPv6") {
+		t.Errorf("error is %v", err)
+	}
+	if result.Written == 0 || fakes[1].contents[Nat][chainServices] == "" {
+		t.Error("the other family is not written")
+	}
+}
+
+func TestFailureNamesTheServicePort(t *testing.T) {
+	r := webRules()
+	text := string(diff(r.families[0].desired, emptyKernel()).text())
+	for _, part := range []string{"-A KUBE-SEP", ":KUBE-EXT-", "-A KUBE-SERVICES -d 10.96.0.10", "health", "-A KUBE-MARK-MASQ"} {
+		b, fakes := newTestBackend(false)
+		number := 1 + slices.IndexFunc(lines(text), func(l string) bool { return strings.Contains(l, part) })
+		fakes[0].failWrite = &iptexec.RestoreError{Line: number}
+		_, err := b.Apply(t.Context(), r, false)
+		var at *LineError
+		if !errors.As(err, &at) || !strings.Contains(at.Line, part) {
+			t.Fatalf("%s: error is %v", part, err)
+		}
+		if shared := part == "health" || part == "-A KUBE-MARK-MASQ"; shared != (at.Port == nil) {
+			t.Errorf("%s: blames %v", part, at.Port)
+		}
+	}
+}
+
+// TestFaultsLoseNothing has calls fail at random: once they succeed, everything is as it should be.
+func TestFaultsLoseNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := plan.NewPlanner(gen.Config(t))
+		p.SetHost(gen.Host(t))
+		p.Update(model.Delta(*gen.Snapshot(t)))
+		b, fakes := newTestBackend(rapid.Bool().Draw(t, "legacy"))
+		r := b.Compile(p.Plan()).(*Ruleset)
+		for range rapid.IntRange(1, 8).Draw(t, "rounds") {
+			r.Update(p.Plan(), p.Update(gen.Delta(t)))
+			fake := fakes[rapid.IntRange(0, 1).Draw(t, "side")]
+			if rapid.Bool().Draw(t, "fails") {
+				fake.fail = errors.New("fault")
+			}
+			if rapid.Bool().Draw(t, "vandals") {
+				vandalize(t, &fake.contents)
+				fake.generation++
+			}
+			_, _ = b.Apply(context.Background(), r, rapid.Bool().Draw(t, "recheck"))
+		}
+		fakes[0].fail, fakes[1].fail = nil, nil
+		if _, err := b.Apply(context.Background(), r, true); err != nil {
+			t.Fatal(err)
+		}
+		for f, fake := range fakes {
+			if d := diff(r.families[f].desired, fake.contents); d.size() > 0 {
+				t.Fatalf("still to do:\n%s", d.text())
+			}
+		}
+	})
+}
+
+func TestCleanup(t *testing.T) {
+	foreign := "-A PREROUTING -s 9.9.9.9/32 -j ACCEPT\n"
+	b, fakes := newTestBackend(false)
+	fakes[0].contents[Nat][chainPrerouting] = foreign
+	if _, err := b.Apply(t.Context(), webRules(), false); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second finds nothing, which is no error
+		if err := b.Cleanup(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := emptyKernel()
+	want[Nat][chainPrerouting] = foreign
+	want[Filter][chainFirewall] = webRules().families[0].firewall
+	want[Filter][chainInput] = firewallJumps[0].rule + "\n"
+	want[Filter][chainOutput] = firewallJumps[1].rule + "\n"
+	if diff := cmp.Diff(want, fakes[0].contents); diff != "" {
+		t.Errorf("left (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(emptyKernel(), fakes[1].contents); diff != "" {
+		t.Errorf("left of IPv6 (-want +got):\n%s", diff)
+	}
+}
+
+func TestOtherVariantIsTold(t *testing.T) {
+	b, _ := newTestBackend(false)
+	old := newFake(true)
+	b.deps.Others = []Other{{"IPv4, legacy", old}}
+	if found, err := b.OtherVariant(t.Context()); err != nil || found != nil {
+		t.Fatalf("%v, %v", found, err)
+	}
+	old.contents[Nat]["KUBE-SERVICES"] = ""
+	if found, err := b.OtherVariant(t.Context()); err != nil || len(found) != 1 {
+		t.Fatalf("%v, %v", found, err)
+	}
+}

@@ -1,0 +1,113 @@
+package iptables
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"sluice/internal/model"
+	"sluice/internal/plan"
+)
+
+// The big cluster of the benchmarks.
+const (
+	benchServices  = 5000
+	benchEndpoints = 10
+)
+
+// bigCluster is a Planner of it, and two changes that replace one endpoint of one Service and put it back.
+func bigCluster() (*plan.Planner, [2]model.Delta) {
+	snap := model.NewSnapshot()
+	for i := range benchServices {
+		name := model.Name{Namespace: "bench", Name: fmt.Sprint("service-", i)}
+		s, sl := service(model.IPv4, []string{"10.96.0.1"})
+		s.Name, sl.Name, sl.Service = name, name, name
+		s.ClusterIPs = []netip.Addr{netip.AddrFrom4([4]byte{10, 100, byte(i >> 8), byte(i)})}
+		for e := range benchEndpoints {
+			sl.Endpoints = append(sl.Endpoints, model.Endpoint{
+				Address: netip.AddrFrom4([4]byte{10, 128 + byte(e), byte(i >> 8), byte(i)}), Ready: true, Serving: true,
+			})
+		}
+		snap.Services[name], snap.Slices[name] = s, sl
+	}
+	p := plan.NewPlanner(plan.Config{ClusterCIDRs: []netip.Prefix{netip.MustParsePrefix("10.128.0.0/9")}})
+	p.Update(model.Delta(*snap))
+	name := model.Name{Namespace: "bench", Name: "service-7"}
+	other := *snap.Slices[name]
+	other.Endpoints = append([]model.Endpoint{}, other.Endpoints...)
+	other.Endpoints[3].Address = netip.MustParseAddr("10.200.0.1")
+	return p, [2]model.Delta{
+		{Slices: map[model.Name]*model.Slice{name: &other}},
+		{Slices: map[model.Name]*model.Slice{name: snap.Slices[name]}},
+	}
+}
+
+func BenchmarkCompile(b *testing.B) {
+	p, _ := bigCluster()
+	b.ReportAllocs()
+	for b.Loop() {
+		Compile(p.Plan(), DefaultOptions())
+	}
+}
+
+func BenchmarkUpdateEndpoint(b *testing.B) {
+	p, deltas := bigCluster()
+	r := Compile(p.Plan(), DefaultOptions())
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		b.StopTimer()
+		changes := p.Update(deltas[i%2])
+		b.StartTimer()
+		r.Update(p.Plan(), changes)
+	}
+}
+
+// BenchmarkKernel is what the kernel and its programs take, beside a bare iptables-restore of the same tables into a
+// namespace where there is nothing: each figure is also given as a multiple of that one.
+func BenchmarkKernel(b *testing.B) {
+	for _, variant := range variants {
+		b.Run(variant, func(b *testing.B) {
+			p, deltas := bigCluster()
+			r := Compile(p.Plan(), DefaultOptions())
+			var text bytes.Buffer
+			if err := r.RenderFamily(&text, model.IPv4); err != nil {
+				b.Fatal(err)
+			}
+			one := took(b, func(ctx context.Context) error { return newBare(b, model.IPv4, variant).run(ctx, text.Bytes()) })
+			backend := New(DefaultOptions(), benchDeps(b, variant))
+			apply := func(ctx context.Context) error {
+				_, err := backend.Apply(ctx, r, false)
+				return err
+			}
+			report := func(what string, d time.Duration) {
+				b.ReportMetric(d.Seconds(), what+"-s")
+				b.ReportMetric(d.Seconds()/one.Seconds(), what+"/bare")
+			}
+			for b.Loop() {
+				report("bare", one)
+				report("first", took(b, apply))
+				r.Update(p.Plan(), p.Update(deltas[0]))
+				report("endpoint", took(b, apply))
+				report("nothing", took(b, apply))
+				r.Update(p.Plan(), p.Update(deltas[1]))
+				report("again", took(b, apply))
+			}
+		})
+	}
+}
+
+func took(b *testing.B, f func(context.Context) error) time.Duration {
+	b.Helper()
+	start := time.Now()
+	if err := f(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	return time.Since(start)
+}
+
+func benchDeps(b *testing.B, variant string) Deps {
+	return Deps{Tables: [2]Tables{newBare(b, model.IPv4, variant)}, RouteLocalnet: func() error { return nil }}
+}

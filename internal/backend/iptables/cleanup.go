@@ -1,0 +1,86 @@
+package iptables
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"sluice/internal/model"
+)
+
+// Cleanup removes all chains of ours and the jumps to them, from the tables of both variants. KUBE-FIREWALL stays:
+// it is kubelet's as well.
+func (b *Backend) Cleanup(ctx context.Context) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := slices.Clone(b.deps.Others)
+	for f, s := range b.sides {
+		if s != nil {
+			s.forget()
+			all = append(all, Other{model.Family(f).String(), s.tables})
+		}
+	}
+	var errs []error
+	for _, o := range all {
+		if err := cleanup(ctx, o); err != nil {
+			errs = append(errs, fmt.Errorf("clean up %s: %w", o.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func cleanup(ctx context.Context, t Tables) error {
+	have, err := read(ctx, t, contents{})
+	if err != nil {
+		return err
+	}
+	d := removal(have)
+	if d.size() == 0 {
+		return nil
+	}
+	return t.Restore(ctx, d.text())
+}
+
+// removal finds what takes all that is ours out of have.
+func removal(have contents) (d delta) {
+	for _, t := range tables {
+		for _, from := range kernelChains {
+			for _, l := range lines(have[t][from]) {
+				if own(t, targetOf(l)) {
+					d[t].edits = append(d[t].edits, edit{deletion, jump{t, from, l}})
+				}
+			}
+		}
+		d[t].stale(t, nil, have[t])
+	}
+	return d
+}
+
+// OtherVariant tells of chains of ours in tables that this mode does not write: rules of an earlier proxy, which
+// still act on packets. Each finding is a line.
+func (b *Backend) OtherVariant(ctx context.Context) (found []string, err error) {
+	var errs []error
+	for _, o := range b.deps.Others {
+		have, err := read(ctx, o, contents{})
+		if err != nil {
+			errs = append(errs, fmt.Errorf("look at %s: %w", o.Name, err))
+			continue
+		}
+		if n := ownCount(have); n > 0 {
+			found = append(found, fmt.Sprintf("%s: %d chains of a Service proxy", o.Name, n))
+		}
+	}
+	return found, errors.Join(errs...)
+}
+
+func ownCount(have contents) (n int) {
+	for _, t := range tables {
+		for name := range have[t] {
+			if own(t, name) {
+				n++
+			}
+		}
+	}
+	return n
+}

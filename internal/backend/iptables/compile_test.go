@@ -1,0 +1,90 @@
+package iptables
+
+import (
+	"flag"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"sluice/internal/model"
+	"sluice/internal/plan"
+	"sluice/internal/testkit/gen"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s differs (-want +got); go test -update writes it anew:\n%s", file, diff)
+	}
+}
+
+// TestUpdateEqualsCompile changes a plan at random and compares with compiling it anew, after each change.
+func TestUpdateEqualsCompile(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := plan.NewPlanner(gen.Config(t))
+		p.SetHost(gen.Host(t))
+		p.Update(model.Delta(*gen.Snapshot(t)))
+		r := Compile(p.Plan(), DefaultOptions())
+		for range rapid.IntRange(1, 10).Draw(t, "changes") {
+			r.Update(p.Plan(), p.Update(gen.Delta(t)))
+			if diff := cmp.Diff(text(t, Compile(p.Plan(), DefaultOptions())), text(t, r)); diff != "" {
+				t.Fatalf("-compiled +updated:\n%s", diff)
+			}
+		}
+	})
+}
+
+func text(t rapid.TB, r *Ruleset) string {
+	return familyText(t, r, model.IPv4) + familyText(t, r, model.IPv6)
+}
+
+func familyText(t rapid.TB, r *Ruleset, f model.Family) string {
+	var b strings.Builder
+	if err := r.RenderFamily(&b, f); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestProbability: what is written is what the kernel keeps, and endpoints get equal shares.
+func TestProbability(t *testing.T) {
+	const one = 1 << 31
+	for _, n := range []int{2, 3, 7, 10, 330, 1000, 5000} {
+		left := 1.0
+		for i := range n {
+			share := left
+			if n-i > 1 {
+				p, err := strconv.ParseFloat(probability(n-i), 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				kept := math.RoundToEven(p*one) / one
+				if math.Abs(kept*one-p*one) > 0.02 {
+					t.Errorf("1/%d is written as %v, which the kernel keeps as %v", n-i, p, kept)
+				}
+				share, left = left*kept, left*(1-kept)
+			}
+			if off := math.Abs(share - 1/float64(n)); off > 1.0/one {
+				t.Errorf("endpoint %d of %d has share %v, off by %v", i, n, share, off)
+			}
+		}
+	}
+}

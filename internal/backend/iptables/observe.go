@@ -1,0 +1,153 @@
+package iptables
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"sluice/internal/backend/iptables/rules"
+	"sluice/internal/kernel/iptexec"
+	"sluice/internal/model"
+)
+
+// Tables are one family's tables in a kernel, as one variant of the iptables programs sees them.
+type Tables interface {
+	// Save is what iptables-save prints.
+	Save(ctx context.Context) ([]byte, error)
+	// Restore gives text to iptables-restore --noflush. It waits for others that write at the same time.
+	Restore(ctx context.Context, text []byte) error
+	// Generation is a number that every change of any table, by anyone, makes another. It is not known of the legacy
+	// variant.
+	Generation() (number uint32, known bool, err error)
+}
+
+// programs are the Tables of the network namespace of the calling thread.
+type programs struct {
+	*iptexec.Tools
+	family iptexec.Family
+}
+
+// families are the programs' names for ours.
+var families = [...]iptexec.Family{model.IPv4: iptexec.IPv4, model.IPv6: iptexec.IPv6}
+
+// lockWait is how long another program may hold the lock of the legacy variant, as kube-proxy has it.
+const lockWait = 5 * time.Second
+
+// Save is what iptables-save prints of all tables.
+func (p programs) Save(ctx context.Context) ([]byte, error) { return p.Tools.Save(ctx, p.family, "") }
+
+// Restore gives text to iptables-restore --noflush.
+func (p programs) Restore(ctx context.Context, text []byte) error {
+	return p.Tools.Restore(ctx, p.family, text, iptexec.RestoreOptions{Wait: lockWait})
+}
+
+// Generation is that of nf_tables.
+func (p programs) Generation() (uint32, bool, error) {
+	g, err := p.Tools.Generation()
+	if errors.Is(err, iptexec.ErrNoGeneration) {
+		return 0, false, nil
+	}
+	return g.ID, err == nil, err
+}
+
+// System is the Deps of this network namespace: the tables of the variant that is wanted or, if that is "", of the one
+// that this node uses; and those of the other, if it is installed. It leaves RouteLocalnet to the caller.
+func System(ctx context.Context, want iptexec.Variant) (d Deps, used iptexec.Variant, err error) {
+	tools, err := iptexec.Choose(ctx, want)
+	if err != nil {
+		return d, "", err
+	}
+	other := map[iptexec.Variant]iptexec.Variant{iptexec.NFT: iptexec.Legacy, iptexec.Legacy: iptexec.NFT}[tools.Variant]
+	others, err := iptexec.Find(ctx, other)
+	if err != nil && !errors.Is(err, iptexec.ErrNotInstalled) {
+		return d, "", err
+	}
+	for _, f := range model.Families {
+		d.Tables[f] = programs{tools, families[f]}
+		if others != nil {
+			d.Others = append(d.Others, Other{fmt.Sprintf("%s (%s)", f, other), programs{others, families[f]}})
+		}
+	}
+	return d, tools.Variant, nil
+}
+
+// side is one family's tables and what is known of them.
+type side struct {
+	tables Tables
+	// shadow is what the tables hold as far as is known, valid if known is set.
+	shadow contents
+	known  bool
+	// generation is the tables' when the shadow was right.
+	generation uint32
+}
+
+// forget makes the next refresh read everything.
+func (s *side) forget() { s.shadow, s.known = contents{}, false }
+
+// mustRead reports whether the tables have to be read before they are compared with f: when they are not known, or
+// someone else has written since. Where the kernel does not tell the latter, they are read before anything is written.
+func (s *side) mustRead(f *family, recheck bool) (bool, error) {
+	if !s.known || recheck {
+		return true, nil
+	}
+	number, tells, err := s.tables.Generation()
+	if tells || err != nil {
+		return number != s.generation, err
+	}
+	return diff(f.desired, s.shadow).size() > 0, nil
+}
+
+// refresh reads the tables. It returns what was ours and is no longer as we left it.
+func (s *side) refresh(ctx context.Context, known contents) (restored []string, err error) {
+	number, _, err := s.tables.Generation()
+	if err != nil {
+		return nil, err
+	}
+	now, err := read(ctx, s.tables, known)
+	if err != nil {
+		return nil, err
+	}
+	if s.known {
+		restored = harm(s.shadow, now)
+	}
+	s.shadow, s.known, s.generation = now, true, number
+	return restored, nil
+}
+
+// read takes in what tables hold; see contentsOf.
+func read(ctx context.Context, t Tables, known contents) (contents, error) {
+	text, err := t.Save(ctx)
+	if err != nil {
+		return contents{}, err
+	}
+	rs, err := rules.Parse(bytes.NewReader(text))
+	if err != nil {
+		return contents{}, fmt.Errorf("read what iptables-save printed: %w", err)
+	}
+	return contentsOf(rs, known), nil
+}
+
+// harm lists the objects of ours that were as in was and are no longer.
+func harm(was, now contents) (objects []string) {
+	for _, t := range tables {
+		for _, name := range slices.Sorted(maps.Keys(was[t])) {
+			text, ok := now[t][name]
+			if own(t, name) && (!ok || !sameText(was[t][name], text)) {
+				objects = append(objects, t.String()+" "+name)
+			}
+		}
+	}
+	for _, j := range slices.Concat(jumps, firewallJumps) {
+		if j.in(was) && !j.in(now) {
+			objects = append(objects, j.String())
+		}
+	}
+	return objects
+}
+
+// in reports whether the jump is in its chain.
+func (j jump) in(c contents) bool { return slices.ContainsFunc(lines(c[j.table][j.from]), j.is) }
