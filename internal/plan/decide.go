@@ -79,7 +79,11 @@ func (p *Plan) Decide(pkt Packet) Decision {
 		return d
 	}
 	for _, e := range port.Endpoints(d.Route.List) {
-		d.Targets = append(d.Targets, Target{e, d.Route.Masquerade || e.Addr() == pkt.From})
+		// What comes in from the network for an endpoint on one of the node's own addresses never leaves again, and
+		// sources are rewritten only on the way out. Its replies pass the node all the same.
+		stays := pkt.Via == ViaForward && p.Node.IsLocal(e.Addr())
+		masquerade := (d.Route.Masquerade || e.Addr() == pkt.From) && !stays
+		d.Targets = append(d.Targets, Target{e, masquerade})
 	}
 	return d
 }
