@@ -55,8 +55,10 @@ func from(t *rapid.T, pkt *plan.Packet, p *plan.Plan, f model.Family, aim *plan.
 		pkt.From = rapid.SampledFrom(aim.Cluster).Draw(t, "itself").Addr()
 	}
 	switch {
-	case p.Node.IsLocal(pkt.From) || p.Node.IsLocal(pkt.To.Addr()) && pkt.From == pkt.To.Addr():
-		pkt.Via = plan.ViaLocal
+	case p.Node.IsLocal(pkt.From):
+		if pkt.Via = plan.ViaLocal; pkt.To.Addr().IsLoopback() {
+			pkt.From = pkt.To.Addr() // as every process does that has no wishes of its own
+		}
 	case p.Node.Detect[f].Matches(pkt.From, ""), netip.MustParsePrefix([]string{"10.244.1.0/24", "fd00:244:1::/48"}[f]).Contains(pkt.From):
 		pkt.Interface = rapid.SampledFrom([]string{"cali5", "cbr0"}).Draw(t, "pod interface")
 	default:
