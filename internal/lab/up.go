@@ -76,7 +76,7 @@ func (l *Lab) build() error {
 	if err != nil {
 		return err
 	}
-	behindNode := &junction{ns: node.ns, gateway: node.Address(model.IPv4), prefix: "pod"}
+	behindNode := &junction{ns: node.ns, gateway: node.Address(model.IPv4), prefix: "pod", families: network.families}
 	for _, m := range l.topology.Pods {
 		if err := l.attachGuest(behindNode, m); err != nil {
 			return err
@@ -107,8 +107,10 @@ func (l *Lab) buildNetwork() (*junction, error) {
 		return nil, fmt.Errorf("the network: %w", err)
 	}
 	defer h.Close()
-	j := &junction{ns: l.network, gateway: netip.AddrFrom4([4]byte{169, 254, 1, 1}), prefix: "net"}
-	return j, h.AddAddress("lo", netip.PrefixFrom(j.gateway, 32))
+	j := &junction{ns: l.network, gateway: netip.AddrFrom4([4]byte{169, 254, 1, 1}), prefix: "net", families: l.topology.families()}
+	// Its ICMPv6 errors need a source that the node forwards to pods, which a link-local address is not.
+	icmpSource := netip.MustParsePrefix("fd00:a9fe::1/128")
+	return j, errors.Join(h.AddAddress("lo", netip.PrefixFrom(j.gateway, 32)), h.AddAddress("lo", icmpSource))
 }
 
 // attachGuest makes a machine that has no others behind it.
@@ -122,7 +124,7 @@ func (l *Lab) attachGuest(j *junction, m Machine) error {
 		return err
 	}
 	defer far.Close()
-	if err := separate(far, m.AnyIP); err != nil {
+	if err := j.separate(far, m.AnyIP); err != nil {
 		return fmt.Errorf("machine %s: %w", m.Name, err)
 	}
 	return nil
