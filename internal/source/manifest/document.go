@@ -21,12 +21,13 @@ type document struct {
 	objects []*object
 	// problems are those of the text itself. One that is an error hides which objects the document is about.
 	problems []problem
+	height   int // in lines
 	lines    lines
 }
 
 // id tells one object from another. A Node's has no namespace.
 type id struct {
-	kind string
+	kind string // with the API version, if the kind is not used: another API may have a kind of the same name
 	name model.Name
 }
 
@@ -73,7 +74,7 @@ const maxNesting = 8
 
 // decode reads one document.
 func decode(text string) *document {
-	d := &document{text: text}
+	d := &document{text: text, height: 1 + strings.Count(text, "\n")}
 	js, err := toJSON(text)
 	if err != nil {
 		d.syntaxError(err)

@@ -14,7 +14,7 @@ type file struct {
 	path string
 	text []byte
 	docs []placed
-	// good are the objects that are right, and kept those of an earlier text whose place is taken by something wrong.
+	// good are the objects that are right (never nil once settled), and kept those of an earlier text whose place is taken by something wrong.
 	good, kept map[id]*object
 	// unreadable is why the file could not be read; what it said before stays in force.
 	unreadable error
@@ -27,8 +27,9 @@ type placed struct {
 	line   int // of the file, that the document begins on
 }
 
-// lineOf turns a line of the document into one of the file.
-func (p placed) lineOf(line int) int { return p.line + max(line, 1) - 1 }
+// lineOf turns a line of the document into one of the file. YAML knows more ends of lines than editors count, and can
+// miss something behind the last one.
+func (p placed) lineOf(line int) int { return p.line - 1 + min(max(line, 1), p.height) }
 
 // setText gives the file a new text. It returns the documents that are new and have to be decoded before settle.
 func (f *file) setText(text []byte) (undecoded []*document) {
@@ -66,7 +67,7 @@ func decodeAll(docs []*document) {
 // those that were right before, the ones that something wrong now stands for.
 func (f *file) settle() {
 	before := f.inForce()
-	f.good, f.kept = map[id]*object{}, map[id]*object{}
+	f.good, f.kept = make(map[id]*object, len(f.docs)), map[id]*object{}
 	wrong, unknown := map[id]bool{}, false
 	for _, d := range f.docs {
 		unknown = unknown || d.hidesObjects()
@@ -91,10 +92,10 @@ func (f *file) settle() {
 
 // inForce are the objects that count, by name.
 func (f *file) inForce() map[id]*object {
-	all := maps.Clone(f.good)
-	if all == nil {
-		all = map[id]*object{}
+	if len(f.kept) == 0 {
+		return f.good
 	}
+	all := maps.Clone(f.good)
 	maps.Copy(all, f.kept)
 	return all
 }

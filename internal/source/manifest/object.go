@@ -25,7 +25,7 @@ type (
 		owner        model.Name // counts as having a slice all the same
 	}
 	endpoints []*model.Slice
-	unused    string // the kind
+	unused    struct{}
 )
 
 func idOf(h header) id {
@@ -53,7 +53,8 @@ func apiVersionOf(kind string) string {
 func (o *object) decode(h header, js []byte) {
 	want := apiVersionOf(h.Kind)
 	if group, _, _ := strings.Cut(want, "/"); want == "" || !sameGroup(group, h) {
-		o.value = unused(h.APIVersion + " " + h.Kind)
+		o.id.kind = h.APIVersion + " " + h.Kind
+		o.value = unused{}
 		return
 	}
 	if h.APIVersion != want {

@@ -25,21 +25,25 @@ type assembly struct {
 // assemble takes the files in order. Where two objects have one name the later is in force, as it would be if they
 // were applied to a cluster one after the other; but one that is kept from an earlier text yields to any other.
 func assemble(files []*file) *assembly {
-	a := &assembly{objects: map[id]origin{}}
+	count := 0
+	for _, f := range files {
+		count += len(f.good) + len(f.kept)
+	}
+	a := &assembly{objects: make(map[id]origin, count)}
 	for _, f := range files {
 		for id, o := range f.kept {
 			a.objects[id] = origin{object: o, file: f, kept: true}
 		}
 	}
-	kinds := map[unused]bool{}
+	kinds := map[string]bool{}
 	for _, f := range files {
 		a.tellUnreadable(f)
 		for _, d := range f.docs {
 			a.tellDocument(f, d)
 			for _, o := range d.objects {
 				a.tellObject(f, d, o)
-				if kind, ok := o.value.(unused); ok {
-					a.tellUnused(kinds, kind, origin{object: o, file: f, doc: d})
+				if _, ok := o.value.(unused); ok {
+					a.tellUnused(kinds, origin{object: o, file: f, doc: d})
 				} else if o.value != nil {
 					a.place(origin{object: o, file: f, doc: d})
 				}
@@ -111,10 +115,10 @@ func (a *assembly) tellObject(f *file, d placed, o *object) {
 }
 
 // tellUnused says once for each kind that it is not used.
-func (a *assembly) tellUnused(told map[unused]bool, kind unused, o origin) {
-	if !told[kind] {
-		told[kind] = true
-		a.tell(o, convert.Problem{Field: "kind", Message: fmt.Sprintf("%s is not used", kind), Severity: convert.Notice})
+func (a *assembly) tellUnused(told map[string]bool, o origin) {
+	if !told[o.id.kind] {
+		told[o.id.kind] = true
+		a.tell(o, convert.Problem{Field: "kind", Message: "objects of this kind are not used", Severity: convert.Notice})
 	}
 }
 

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"reflect"
 	"slices"
 
 	"sluice/internal/model"
@@ -52,7 +53,7 @@ type madeSlices struct {
 
 func (m podMemo) slices(s *convert.Selector, pods []*convert.Pod) ([]*model.Slice, []convert.Problem) {
 	made := m[s.Service]
-	if made == nil || made.selector != s || !slices.Equal(made.pods, pods) {
+	if made == nil || !reflect.DeepEqual(made.selector, s) || !slices.Equal(made.pods, pods) {
 		made = &madeSlices{selector: s, pods: pods}
 		made.slices, made.problems = convert.PodSlices(s, pods)
 		m[s.Service] = made
