@@ -1,9 +1,9 @@
 package lab
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"sluice/internal/kernel/link"
 	"sluice/internal/kernel/netns"
@@ -29,6 +29,8 @@ type junction struct {
 	// prefix begins the names of its interfaces.
 	prefix string
 	links  int
+	// families are those that it routes.
+	families []model.Family
 }
 
 // connect links a machine to the junction and routes its addresses there.
@@ -49,27 +51,38 @@ func (j *junction) connect(h *Host) error {
 	defer far.Close()
 	return inOrder(
 		func() error { return near.AddVeth(h.Interface, h.ns.Fd(), uplink) },
-		func() error { return near.AddAddress(h.Interface, nearEnd()) },
+		func() error { return addAll(near, h.Interface, j.linkLocal(nearEnd())) },
 		func() error { return near.Up(h.Interface) },
-		func() error { return addAll(far, h.Machine) },
+		func() error { return addAll(far, uplink, append(h.own(), j.linkLocal(farEnd())...)) },
 		func() error { return far.Up(uplink) },
 		func() error { return j.routeBack(far) },
 		func() error { return j.routeAll(near, h, h.ranges()) },
 	)
 }
 
-func addAll(far *link.Handle, m Machine) error {
-	for _, p := range append(m.own(), farEnd()) {
-		if err := far.AddAddress(uplink, p); err != nil {
+func addAll(h *link.Handle, name string, addresses []netip.Prefix) error {
+	for _, a := range addresses {
+		if err := h.AddAddress(name, a); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// linkLocal is the address of one end of a link, if it needs one.
+func (j *junction) linkLocal(end netip.Prefix) []netip.Prefix {
+	if !slices.Contains(j.families, model.IPv6) {
+		return nil
+	}
+	return []netip.Prefix{end}
+}
+
 // routeBack gives a machine its default routes.
 func (j *junction) routeBack(far *link.Handle) error {
-	routes := []link.Route{{To: netip.MustParsePrefix("::/0"), Via: nearEnd().Addr(), Interface: uplink}}
+	var routes []link.Route
+	for _, near := range j.linkLocal(nearEnd()) {
+		routes = append(routes, link.Route{To: netip.MustParsePrefix("::/0"), Via: near.Addr(), Interface: uplink})
+	}
 	if j.gateway.IsValid() {
 		routes = append(
 			routes,
@@ -87,26 +100,35 @@ func (j *junction) routeBack(far *link.Handle) error {
 
 // separate makes the addresses of a machine strangers to each other. Its local addresses are such only for packets that
 // come in, so what one sends to another goes the long way round, through the junction, as between two machines.
-func separate(far *link.Handle, ranges []netip.Prefix) error {
+func (j *junction) separate(far *link.Handle, ranges []netip.Prefix) error {
 	for _, p := range ranges {
 		if err := far.AddLocal(p); err != nil {
 			return err
 		}
 	}
-	for _, r := range separation() {
-		if err := far.AddRule(r); err != nil {
+	for _, f := range j.families {
+		for _, r := range separation(f) {
+			if err := far.AddRule(r); err != nil {
+				return err
+			}
+		}
+		if err := far.DeleteLocalRule(f == model.IPv6); err != nil {
 			return err
 		}
 	}
-	return errors.Join(far.DeleteLocalRule(false), far.DeleteLocalRule(true))
+	return nil
 }
 
 // separation are the rules for who still looks for local addresses: incoming packets, and processes that talk to
 // loopback addresses or by multicast, as IPv6 does to find its neighbours.
-func separation() []link.Rule {
+func separation(f model.Family) []link.Rule {
+	if f == model.IPv4 {
+		return []link.Rule{
+			{Incoming: uplink, Table: link.TableLocal},
+			{To: netip.MustParsePrefix("127.0.0.0/8"), Table: link.TableLocal},
+		}
+	}
 	return []link.Rule{
-		{Incoming: uplink, Table: link.TableLocal},
-		{To: netip.MustParsePrefix("127.0.0.0/8"), Table: link.TableLocal},
 		{Incoming: uplink, IPv6: true, Table: link.TableLocal},
 		{To: netip.MustParsePrefix("::1/128"), IPv6: true, Table: link.TableLocal},
 		{To: netip.MustParsePrefix("ff00::/8"), IPv6: true, Table: link.TableLocal},
@@ -154,10 +176,12 @@ func (j *junction) refuse(h *Host, ranges []netip.Prefix) error {
 			return err
 		}
 	}
-	return errors.Join(
-		near.AddRule(link.Rule{Incoming: h.Interface, Table: refused}),
-		near.AddRule(link.Rule{Incoming: h.Interface, IPv6: true, Table: refused}),
-	)
+	for _, f := range j.families {
+		if err := near.AddRule(link.Rule{Incoming: h.Interface, IPv6: f == model.IPv6, Table: refused}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func inOrder(steps ...func() error) error {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+
+	"sluice/internal/model"
 )
 
 // Topology is the machines of a lab and how they are connected:
@@ -88,6 +90,14 @@ func (t Topology) machines() []Machine {
 	return append(all, t.Outside...)
 }
 
+// families are IPv4, and IPv6 if any machine has an address of it: else the lab works in a kernel without IPv6 too.
+func (t Topology) families() []model.Family {
+	if slices.ContainsFunc(t.machines(), func(m Machine) bool { return m.has(model.IPv6) }) {
+		return []model.Family{model.IPv4, model.IPv6}
+	}
+	return []model.Family{model.IPv4}
+}
+
 // check reports what cannot be built: nameless machines, names used twice and machines without an address.
 func (t Topology) check() error {
 	var wrong []error
@@ -103,13 +113,13 @@ func (t Topology) check() error {
 		}
 		seen[m.Name] = true
 		for _, p := range m.AnyIP {
-			if !m.has(p) {
+			if !m.has(model.FamilyOf(p.Addr())) {
 				wrong = append(wrong, fmt.Errorf("machine %q has the range %s, but no address of that family", m.Name, p))
 			}
 		}
 	}
 	for _, p := range t.ToNode {
-		if !t.Node.has(p) {
+		if !t.Node.has(model.FamilyOf(p.Addr())) {
 			wrong = append(wrong, fmt.Errorf("the range %s is routed to the node, which has no address of that family", p))
 		}
 	}
@@ -127,7 +137,7 @@ func (m Machine) own() (all []netip.Prefix) {
 // ranges are all addresses of the machine.
 func (m Machine) ranges() []netip.Prefix { return append(m.own(), m.AnyIP...) }
 
-// has reports whether the machine has an address of its own in the family of p, which routes to p lead to.
-func (m Machine) has(p netip.Prefix) bool {
-	return slices.ContainsFunc(m.Addresses, func(a netip.Addr) bool { return a.Is4() == p.Addr().Is4() })
+// has reports whether the machine has an address of its own in a family. Routes to its ranges lead to that.
+func (m Machine) has(f model.Family) bool {
+	return slices.ContainsFunc(m.Addresses, func(a netip.Addr) bool { return model.FamilyOf(a) == f })
 }
