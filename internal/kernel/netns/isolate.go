@@ -31,7 +31,7 @@ func Isolated() bool {
 //
 // The error is [ErrForbidden] where the kernel refuses; where it refuses late, the program's own [Settle] says so.
 func Isolate(args []string, env ...string) (int, error) {
-	cmd := exec.Command("/proc/self/exe", args...)
+	cmd := exec.Command(executable(), args...)
 	cmd.Args[0] = os.Args[0]
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = append(append(os.Environ(), env...), isolatedEnv+"="+invoker())
@@ -50,6 +50,19 @@ func Isolate(args []string, env ...string) (int, error) {
 	defer close(ended)
 	go passOn(signals, cmd.Process, ended)
 	return exitStatus(cmd.Wait())
+}
+
+// executable returns the path of this program, by which ps then names it, or what stands for it where the file has
+// been replaced or removed.
+func executable() string {
+	path, err := os.Executable()
+	if err != nil {
+		return "/proc/self/exe"
+	}
+	if _, err := os.Stat(path); err != nil {
+		return "/proc/self/exe"
+	}
+	return path
 }
 
 func invoker() string {
