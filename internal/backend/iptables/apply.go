@@ -42,9 +42,10 @@ type Other struct {
 // New makes a Backend. It touches nothing.
 func New(opts Options, deps Deps) *Backend {
 	b := &Backend{opts: opts, deps: deps}
+	ours := new(uint32)
 	for f, t := range deps.Tables {
 		if t != nil {
-			b.sides[f] = &side{tables: t}
+			b.sides[f] = &side{tables: watched{t, ours}}
 		}
 	}
 	return b
@@ -121,6 +122,5 @@ func (s *side) write(ctx context.Context, d delta) error {
 		return err
 	}
 	s.shadow.advance(d)
-	s.generation += d.commits()
 	return nil
 }

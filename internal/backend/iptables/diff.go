@@ -42,16 +42,6 @@ func (d delta) size() (n int) {
 	return n
 }
 
-// commits is the number of tables that differ, each of which is written in one transaction.
-func (d delta) commits() (n uint32) {
-	for _, t := range d {
-		if (delta{t}).size() > 0 {
-			n++
-		}
-	}
-	return n
-}
-
 // diff finds what makes have into want. What is not ours is left alone.
 func diff(want desired, have contents) (d delta) {
 	for _, t := range tables {

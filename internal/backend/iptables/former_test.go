@@ -12,11 +12,7 @@ import (
 // A process that finds rules of Services that are no more tells their frontends, once.
 func TestFormerFrontends(t *testing.T) {
 	_, fakes := newTestBackend(false)
-	start := func() *Backend {
-		b, _ := newTestBackend(false)
-		b.sides[0].tables, b.sides[1].tables = fakes[0], fakes[1]
-		return b
-	}
+	start := func() *Backend { return onFakes(fakes) }
 	apply := func(b *Backend, p *plan.Plan) (former []string) {
 		result, err := b.Apply(t.Context(), Compile(p, DefaultOptions()), false)
 		if err != nil {

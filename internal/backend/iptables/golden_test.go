@@ -70,10 +70,13 @@ func service(f model.Family, addresses []string) (*model.Service, *model.Slice) 
 }
 
 // planOf is the plan of node-a for one Service.
-func planOf(s *model.Service, sl *model.Slice) *plan.Plan {
+func planOf(s *model.Service, sls ...*model.Slice) *plan.Plan {
 	snap := model.NewSnapshot()
 	snap.Nodes["node-a"] = &model.Node{Name: "node-a", InternalIPs: addrs("192.168.10.11", "fd00:10::11")}
-	snap.Services[s.Name], snap.Slices[sl.Name] = s, sl
+	snap.Services[s.Name] = s
+	for _, sl := range sls {
+		snap.Slices[sl.Name] = sl
+	}
 	cfg := plan.Config{NodeName: "node-a", ClusterCIDRs: []netip.Prefix{
 		netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("fd00:244::/32"),
 	}, LocalhostNodePorts: true}

@@ -47,11 +47,11 @@ func (p programs) Restore(ctx context.Context, text []byte) error {
 
 // Generation is that of nf_tables.
 func (p programs) Generation() (uint32, bool, error) {
-	g, err := p.Tools.Generation()
+	number, err := p.Tools.Generation()
 	if errors.Is(err, iptexec.ErrNoGeneration) {
 		return 0, false, nil
 	}
-	return g.ID, err == nil, err
+	return number, err == nil, err
 }
 
 // System is the Deps of this network namespace: the tables of the variant that is wanted or, if that is "", of the one
@@ -75,13 +75,34 @@ func System(ctx context.Context, want iptexec.Variant) (d Deps, used iptexec.Var
 	return d, tools.Variant, nil
 }
 
+// watched are Tables whose generation changes only by what others write. All families of nf_tables share one number,
+// so they share the count of our own transactions as well.
+type watched struct {
+	Tables
+	ours *uint32
+}
+
+// Restore counts its transactions: one for each table. Of a text that fails, who knows how many there were; so
+// afterwards the generation seems to have changed, which is what it should seem.
+func (w watched) Restore(ctx context.Context, text []byte) error {
+	err := w.Tables.Restore(ctx, text)
+	*w.ours += uint32(bytes.Count(text, []byte("\nCOMMIT\n")))
+	return err
+}
+
+// Generation is the tables' own less our transactions.
+func (w watched) Generation() (uint32, bool, error) {
+	number, known, err := w.Tables.Generation()
+	return number - *w.ours, known, err
+}
+
 // side is one family's tables and what is known of them.
 type side struct {
 	tables Tables
 	// shadow is what the tables hold as far as is known, valid if known is set.
 	shadow contents
 	known  bool
-	// generation is the tables' when the shadow was right.
+	// generation is the tables' when the shadow was read.
 	generation uint32
 }
 

@@ -1,0 +1,307 @@
+package iptables
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sluice/internal/backend"
+	"sluice/internal/kernel/iptexec"
+	"sluice/internal/kernel/netns"
+	"sluice/internal/model"
+	"sluice/internal/plan"
+	"sluice/internal/testkit/nstest"
+)
+
+// node is a namespace with a Backend that writes the tables of one variant in it.
+type node struct {
+	*testing.T
+	ns      *netns.NS
+	deps    Deps
+	backend *Backend
+}
+
+// eachVariant runs a test on a node of each variant of the programs.
+func eachVariant(t *testing.T, test func(n *node)) {
+	nstest.Require(t)
+	for _, v := range []iptexec.Variant{iptexec.NFT, iptexec.Legacy} {
+		t.Run(string(v), func(t *testing.T) {
+			ns, err := netns.New()
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = ns.Close() })
+			n := &node{T: t, ns: ns}
+			n.do(func(ctx context.Context) (err error) {
+				n.deps, _, err = System(ctx, v)
+				return err
+			})
+			n.restart()
+			test(n)
+		})
+	}
+}
+
+// restart is a new process that knows nothing.
+func (n *node) restart() { n.backend = New(DefaultOptions(), n.deps) }
+
+func (n *node) do(f func(context.Context) error) {
+	n.Helper()
+	if err := n.ns.Do(func() error { return f(n.Context()) }); err != nil {
+		n.Fatal(err)
+	}
+}
+
+func (n *node) apply(r *Ruleset, recheck bool) (result backend.Result) {
+	n.Helper()
+	n.do(func(ctx context.Context) (err error) {
+		result, err = n.backend.Apply(ctx, r, recheck)
+		return err
+	})
+	return result
+}
+
+// give hands text to iptables-restore --noflush, as somebody else.
+func (n *node) give(f model.Family, text string) {
+	n.Helper()
+	n.do(func(ctx context.Context) error { return n.deps.Tables[f].Restore(ctx, []byte(text)) })
+}
+
+func (n *node) contents(f model.Family) (c contents) {
+	n.Helper()
+	n.do(func(ctx context.Context) (err error) {
+		c, err = read(ctx, n.deps.Tables[f], contents{})
+		return err
+	})
+	return c
+}
+
+// dualStack are the rules of two Services, one in each family, that have everything.
+func dualStack(t testing.TB) *Ruleset { return Compile(dualStackPlan(t), DefaultOptions()) }
+
+func dualStackPlan(testing.TB) *plan.Plan {
+	s, sl := service(model.IPv4, []string{"10.96.0.10", "10.244.1.5", "10.244.2.5"})
+	external(s)
+	s.ClusterIPs = addrs("10.96.0.10", "fd00:96::a")
+	s.ExternalPolicy, s.HealthCheckNodePort = model.PolicyLocal, 32000
+	six := *sl
+	six.Name.Name, six.Family = "web-6", model.IPv6
+	six.Endpoints = []model.Endpoint{endpointAt(addrs("fd00:244:2::5")[0])}
+	return planOf(s, sl, &six)
+}
+
+func TestSecondApplyWritesNothing(t *testing.T) {
+	eachVariant(t, func(n *node) {
+		if r := n.apply(dualStack(n), false); r.Written == 0 {
+			n.Fatal("the first writes nothing")
+		}
+		for _, recheck := range []bool{false, true} {
+			if r := n.apply(dualStack(n), recheck); r.Written != 0 || r.Restored != nil {
+				n.Errorf("recheck %v: %+v", recheck, r)
+			}
+		}
+		n.restart()
+		if r := n.apply(dualStack(n), false); r.Written != 0 {
+			n.Errorf("another process: %+v", r)
+		}
+	})
+}
+
+// TestOwnWritesAreNotReadBack: after what it wrote itself, in either family, a Backend does not read tables again.
+func TestOwnWritesAreNotReadBack(t *testing.T) {
+	eachVariant(t, func(n *node) {
+		var counts [2]countSaves
+		for f := range counts {
+			counts[f].Tables = n.deps.Tables[f]
+			n.deps.Tables[f] = &counts[f]
+		}
+		n.restart()
+		n.apply(dualStack(n), false)
+		n.apply(Compile(planOf(service(model.IPv4, []string{"10.96.0.11", "10.244.1.6"})), DefaultOptions()), false)
+		n.apply(dualStack(n), false)
+		n.apply(dualStack(n), false)
+		_, tells, _ := n.deps.Tables[0].Generation()
+		for f, c := range counts {
+			if tells && c.saves != 1 {
+				n.Errorf("family %d: tables were read %d times, want once", f, c.saves)
+			}
+		}
+		n.give(model.IPv6, "*nat\n-F KUBE-MARK-MASQ\nCOMMIT\n")
+		if r := n.apply(dualStack(n), false); tells && len(r.Restored) != 1 {
+			n.Errorf("what somebody else did goes unnoticed: %+v", r)
+		}
+	})
+}
+
+type countSaves struct {
+	Tables
+	saves int
+}
+
+func (c *countSaves) Save(ctx context.Context) ([]byte, error) {
+	c.saves++
+	return c.Tables.Save(ctx)
+}
+
+func TestRestoresByHand(t *testing.T) {
+	eachVariant(t, func(n *node) {
+		n.apply(dualStack(n), false)
+		n.give(model.IPv4, "*nat\n-D PREROUTING -m comment --comment \"kubernetes service portals\" -j KUBE-SERVICES\n-F KUBE-MARK-MASQ\nCOMMIT\n")
+		n.give(model.IPv6, "*filter\n-F FORWARD\n:KUBE-FORWARD - [0:0]\n-X KUBE-FORWARD\nCOMMIT\n")
+		want := []string{
+			"IPv4 nat KUBE-MARK-MASQ", "IPv4 nat PREROUTING → KUBE-SERVICES",
+			"IPv6 filter KUBE-FORWARD", "IPv6 filter FORWARD → KUBE-PROXY-FIREWALL", "IPv6 filter FORWARD → KUBE-FORWARD",
+			"IPv6 filter FORWARD → KUBE-SERVICES", "IPv6 filter FORWARD → KUBE-EXTERNAL-SERVICES",
+		}
+		if diff := cmp.Diff(want, n.apply(dualStack(n), true).Restored); diff != "" {
+			n.Errorf("restored (-want +got):\n%s", diff)
+		}
+		if r := n.apply(dualStack(n), true); r.Written != 0 {
+			n.Errorf("still %+v", r)
+		}
+	})
+}
+
+// foreignRules are those of others, which stay where they are.
+const foreignRules = `*filter
+:DOCKER - [0:0]
+:KUBE-FIREWALL - [0:0]
+:KUBE-KUBELET-CANARY - [0:0]
+-A INPUT -j KUBE-FIREWALL
+-A INPUT -p icmp -j ACCEPT
+-A FORWARD -j DOCKER
+-A DOCKER -s 192.0.2.0/24 -j DROP
+-A KUBE-FIREWALL -m comment --comment "kubernetes firewall for dropping marked packets" -m mark --mark 0x8000/0x8000 -j DROP
+COMMIT
+*nat
+-A PREROUTING -p tcp -m tcp --dport 8081 -j REDIRECT --to-ports 8080
+-A POSTROUTING -s 172.17.0.0/16 -j MASQUERADE
+COMMIT
+`
+
+func TestForeignRulesSurvive(t *testing.T) {
+	eachVariant(t, func(n *node) {
+		n.give(model.IPv4, foreignRules)
+		before := n.foreign()
+		n.apply(dualStack(n), false)
+		n.give(model.IPv4, "*filter\n-I INPUT 1 -s 9.9.9.9/32 -j ACCEPT\n-A FORWARD -s 9.9.9.9/32 -j ACCEPT\nCOMMIT\n")
+		n.apply(Compile(planOf(service(model.IPv4, []string{"10.96.0.11"})), DefaultOptions()), true)
+		n.give(model.IPv4, "*filter\n-D INPUT -s 9.9.9.9/32 -j ACCEPT\n-D FORWARD -s 9.9.9.9/32 -j ACCEPT\nCOMMIT\n")
+		if diff := cmp.Diff(before, n.foreign()); diff != "" {
+			n.Errorf("after Apply:\n%s", diff)
+		}
+		for range 2 { // the second finds nothing
+			n.do(n.backend.Cleanup)
+		}
+		if diff := cmp.Diff(before, n.foreign()); diff != "" {
+			n.Errorf("after Cleanup:\n%s", diff)
+		}
+		if left := ownCount(n.contents(model.IPv4)) + ownCount(n.contents(model.IPv6)); left != 0 {
+			n.Errorf("%d chains are left", left)
+		}
+	})
+}
+
+// foreign are the rules that are not ours; of KUBE-FIREWALL, those of kubelet.
+func (n *node) foreign() []string {
+	all := foreignLines(n.contents(model.IPv4))
+	for _, l := range lines(n.contents(model.IPv4)[Filter][chainFirewall]) {
+		if !strings.Contains(l, "localnet") {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// TestAdoptsKubeProxy: rules that kube-proxy wrote for the same Services are taken over. Service chains are not
+// touched, so that no connection finds them empty.
+func TestAdoptsKubeProxy(t *testing.T) {
+	dump, err := os.ReadFile(filepath.Join("testdata", "kube-proxy.rules"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eachVariant(t, func(n *node) {
+		n.give(model.IPv4, string(dump))
+		s, sl := service(model.IPv4, []string{"10.96.0.10", "10.244.1.5", "10.244.2.5"})
+		s.Type, s.Ports[0].NodePort = model.NodePort, 30080
+		want := Compile(planOf(s, sl), DefaultOptions())
+		d := diff(want.families[model.IPv4].desired, n.contents(model.IPv4))
+		var written []string
+		for _, table := range tables {
+			for _, c := range d[table].write {
+				written = append(written, c.name)
+			}
+			written = slices.Concat(written, d[table].remove)
+		}
+		// Node ports get a guard for loopback addresses; a chain of a Service that is gone goes.
+		if diff := cmp.Diff([]string{chainNodePorts, "KUBE-SVC-GONEGONEGONEGONE"}, written); diff != "" {
+			n.Errorf("chains written or removed:\n%s\n%s", diff, d.text())
+		}
+		n.apply(want, false)
+		if d := diff(want.families[model.IPv4].desired, n.contents(model.IPv4)); d.size() != 0 {
+			n.Errorf("still to do:\n%s", d.text())
+		}
+	})
+}
+
+// TestTellsOtherVariant looks at the chains of an earlier proxy in the other variant, and cleans them up.
+func TestTellsOtherVariant(t *testing.T) {
+	eachVariant(t, func(n *node) {
+		n.do(func(ctx context.Context) error {
+			return n.deps.Others[0].Restore(ctx, []byte("*nat\n:KUBE-SERVICES - [0:0]\n-A PREROUTING -j KUBE-SERVICES\nCOMMIT\n"))
+		})
+		look := func() (found []string) {
+			n.do(func(ctx context.Context) (err error) {
+				found, err = n.backend.OtherVariant(ctx)
+				return err
+			})
+			return found
+		}
+		if found := look(); len(found) != 1 {
+			n.Errorf("found %q, want one line", found)
+		}
+		n.do(n.backend.Cleanup)
+		if found := look(); found != nil {
+			n.Errorf("found %q after Cleanup", found)
+		}
+	})
+}
+
+// TestKernelRefusesALine: the error names the Service port, and the next Apply works.
+func TestKernelRefusesALine(t *testing.T) {
+	eachVariant(t, func(n *node) {
+		r := dualStack(n)
+		nat := r.families[model.IPv4].chains[Nat]
+		good := nat[chainServices]
+		nat[chainServices] = strings.Replace(good, "--dport 80", "--dport eighty", 1)
+		r.families[model.IPv4].fragments[0].lines[natServices] = nat[chainServices]
+		err := n.ns.Do(func() error {
+			_, err := n.backend.Apply(n.Context(), r, false)
+			return err
+		})
+		if err == nil || !strings.Contains(err.Error(), "default/web:http (TCP)") || !strings.Contains(err.Error(), "eighty") {
+			n.Errorf("error is %v", err)
+		}
+		nat[chainServices] = good
+		n.apply(r, false)
+		if got := n.contents(model.IPv4)[Nat][chainServices]; got != good {
+			n.Errorf("KUBE-SERVICES is\n%s", got)
+		}
+	})
+}
+
+func TestRenderLeavesOutEmptyFamilies(t *testing.T) {
+	var b bytes.Buffer
+	if err := Compile(planOf(service(model.IPv4, []string{"10.96.0.11"})), DefaultOptions()).Render(&b); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(b.String(), "IPv6") || strings.Count(b.String(), "*nat") != 1 {
+		t.Errorf("rendered:\n%s", b.String())
+	}
+}
