@@ -1,36 +1,43 @@
 package scenario
 
 import (
-	"bytes"
 	"context"
-	"fmt"
-	"os"
-	"os/exec"
 
 	"sluice/internal/backend"
 	"sluice/internal/backend/iptables"
+	"sluice/internal/kernel/iptexec"
+	"sluice/internal/kernel/sysctl"
+	"sluice/internal/model"
 )
 
+// iptablesInKernel is the iptables mode with the variant of the programs that this machine has by default.
 func iptablesInKernel() (backend.Backend, error) {
+	tools, err := iptexec.Choose(context.Background(), "")
+	if err != nil {
+		return nil, err
+	}
 	return iptables.New(iptables.DefaultOptions(), iptables.Deps{
-		Tables:        [2]iptables.Tables{tables("iptables"), tables("ip6tables")},
-		RouteLocalnet: func() error { return os.WriteFile("/proc/sys/net/ipv4/conf/all/route_localnet", []byte("1"), 0) },
+		Tables: [2]iptables.Tables{
+			model.IPv4: tables{tools, iptexec.IPv4},
+			model.IPv6: tables{tools, iptexec.IPv6},
+		},
+		RouteLocalnet: func() error {
+			_, err := sysctl.Set("net.ipv4.conf.all.route_localnet", "1")
+			return err
+		},
 	}), nil
 }
 
-type tables string
-
-func (t tables) Save(ctx context.Context) ([]byte, error) {
-	return exec.CommandContext(ctx, string(t)+"-save").Output()
+// tables never say whether others wrote, so every change is compared with what is there.
+type tables struct {
+	tools  *iptexec.Tools
+	family iptexec.Family
 }
 
+func (t tables) Save(ctx context.Context) ([]byte, error) { return t.tools.Save(ctx, t.family, "") }
+
 func (t tables) Restore(ctx context.Context, text []byte) error {
-	cmd := exec.CommandContext(ctx, string(t)+"-restore", "--noflush")
-	cmd.Stdin = bytes.NewReader(text)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: %s", err, out)
-	}
-	return nil
+	return t.tools.Restore(ctx, t.family, text, iptexec.RestoreOptions{})
 }
 
 func (t tables) Generation() (uint32, bool, error) { return 0, false, nil }
