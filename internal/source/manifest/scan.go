@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 )
@@ -33,6 +34,9 @@ func (w *watcher) scan(rung rings) bool {
 			changed = append(changed, &known.file)
 		}
 		files[f.path], order = known, append(order, &known.file)
+		if f.err != nil && !errors.Is(f.err, fs.ErrNotExist) {
+			order = append(order, w.keepBelow(f.path, files)...)
+		}
 		if !rung.has(f) && known.looksAs(f) {
 			continue
 		}
@@ -48,6 +52,16 @@ func (w *watcher) scan(rung rings) bool {
 	same := len(changed) == 0 && slices.Equal(order, w.order)
 	w.files, w.order = files, order
 	return !same
+}
+
+// keepBelow keeps the files of a folder that cannot be read any more. They are as they were when it could.
+func (w *watcher) keepBelow(folder string, files map[string]*watched) (kept []*file) {
+	for _, f := range w.order {
+		if f.path != folder && filepath.Dir(f.path) == filepath.Clean(folder) && files[f.path] == nil {
+			files[f.path], kept = w.files[f.path], append(kept, f)
+		}
+	}
+	return kept
 }
 
 func (w *watched) looksAs(f found) bool {

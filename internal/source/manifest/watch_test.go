@@ -255,6 +255,23 @@ func TestWatchKeepsUnreadable(t *testing.T) {
 	s.want(t, "", "")
 }
 
+func TestWatchKeepsUnreadableFolder(t *testing.T) {
+	root := t.TempDir()
+	dir, link := filepath.Join(root, "dir"), filepath.Join(root, "link")
+	must(t, os.Mkdir(dir, 0o755))
+	must(t, os.Symlink("dir", link))
+	write(t, filepath.Join(dir, "a.yaml"), service("a", "1"))
+	s := watch(t, link)
+	s.want(t, "a@10.0.0.1", "")
+	must(t, os.Symlink("link", filepath.Join(root, "loop")))
+	must(t, os.Rename(filepath.Join(root, "loop"), link))
+	s.want(t, "a@10.0.0.1", "too many levels of symbolic links")
+	must(t, os.Remove(link))
+	s.want(t, "", "no such file")
+	must(t, os.Symlink("dir", link))
+	s.want(t, "a@10.0.0.1", "")
+}
+
 func TestWatchRefusesStdin(t *testing.T) {
 	if err := manifest.Watch(t.Context(), []string{manifest.Stdin}, nil); err == nil {
 		t.Error("no error")
