@@ -165,7 +165,7 @@ func (l *Loop) logResult(r backend.Result, took time.Duration) {
 	if r.Written == 0 {
 		level = slog.LevelDebug
 	}
-	l.Log.Log(context.Background(), level, "rules written", "changed", r.Written, "services", len(l.Planner.Plan().Ports), "took", took.Round(time.Millisecond))
+	l.Log.Log(context.Background(), level, "rules written", "changed", r.Written, "service ports", len(l.Planner.Plan().Ports), "took", took.Round(time.Millisecond))
 }
 
 // sweep removes what connection tracking still does by rules of the past. It comes after the rules, or clients that

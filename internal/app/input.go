@@ -1,0 +1,104 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+
+	"sluice/internal/config"
+	"sluice/internal/model"
+	"sluice/internal/plan"
+	"sluice/internal/source/convert"
+	"sluice/internal/source/manifest"
+)
+
+// ErrInput occurs when what the user gave cannot be used: a wrong flag, a file that cannot be read.
+var ErrInput = errors.New("wrong input")
+
+// WrongInput makes err an ErrInput, without other words.
+func WrongInput(err error) error { return inputError{err} }
+
+type inputError struct{ error }
+
+func (e inputError) Unwrap() error        { return e.error }
+func (e inputError) Is(target error) bool { return target == ErrInput }
+
+func wrongInputf(format string, args ...any) error { return WrongInput(fmt.Errorf(format, args...)) }
+
+// Outcome is what a verb found out, where there was no error.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Good Outcome = iota
+	// BadNews is an answer that a script should notice: a difference, an object that was wrong and is left out.
+	BadNews
+)
+
+func (o Outcome) and(other Outcome) Outcome { return max(o, other) }
+
+// Input is what every verb that makes a plan takes.
+type Input struct {
+	// Manifests are files and folders; manifest.Stdin is one more.
+	Manifests []string
+	Config    config.Config
+	// NodeAddresses are those on this node's interfaces, beside those of its Node object.
+	NodeAddresses []netip.Addr
+	Stdin         io.Reader
+	// Messages takes what is wrong with the objects, a line each.
+	Messages io.Writer
+}
+
+// world is a plan made of manifests, and what it was made of.
+type world struct {
+	*plan.Planner
+	snapshot *model.Snapshot
+	outcome  Outcome
+}
+
+// load reads the manifests once and makes the plan, for verbs that need no kernel.
+func (in Input) load() (*world, error) {
+	if len(in.Manifests) == 0 {
+		return nil, wrongInputf("no manifests are given (--manifests)")
+	}
+	w := &world{}
+	snapshot, problems, err := manifest.Read(in.Manifests, in.Stdin)
+	if err != nil {
+		return nil, WrongInput(err)
+	}
+	for _, p := range problems {
+		if p.Severity == convert.Error {
+			w.outcome = BadNews
+		}
+		_, _ = fmt.Fprintln(in.Messages, p.Error()) // there is nobody left to tell
+	}
+	w.snapshot, w.Planner = snapshot, plan.NewPlanner(in.planConfig())
+	w.Update(model.Diff(model.NewSnapshot(), snapshot))
+	w.SetHost(in.host(w.Plan()))
+	return w, nil
+}
+
+// planConfig adds this machine's name, which stands for the node's where none is given.
+func (in Input) planConfig() plan.Config {
+	c := in.Config.Plan
+	if name, err := os.Hostname(); err == nil {
+		c.Hostname = config.NormalizeNodeName(name)
+	}
+	return c
+}
+
+// host has the addresses given beside those that the plan knows.
+func (in Input) host(p *plan.Plan) plan.Host {
+	if len(in.NodeAddresses) == 0 {
+		return plan.Host{}
+	}
+	host := plan.Host{Addresses: append(p.Node.Addresses, in.NodeAddresses...)}
+	for _, a := range in.NodeAddresses {
+		if f := model.FamilyOf(a); !host.Primary[f].IsValid() && !a.IsLoopback() {
+			host.Primary[f] = a
+		}
+	}
+	return host
+}

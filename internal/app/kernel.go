@@ -1,0 +1,97 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"sluice/internal/backend/iptables"
+	"sluice/internal/kernel/conntrack"
+	"sluice/internal/kernel/link"
+	"sluice/internal/kernel/sysctl"
+	"sluice/internal/model"
+	"sluice/internal/plan"
+	"sluice/internal/plan/flows"
+)
+
+// The kernel settings that Sluice reads or writes.
+const (
+	keyRouteLocalnet = "net.ipv4.conf.all.route_localnet"
+	keyForward       = "net.ipv4.ip_forward"
+	keyBeLiberal     = "net.netfilter.nf_conntrack_tcp_be_liberal"
+)
+
+// optionsHere are the options of the iptables mode for this kernel.
+func (in Input) optionsHere() (iptables.Options, error) {
+	o := in.options()
+	value, err := sysctl.Get(keyBeLiberal)
+	if err != nil {
+		return o, fmt.Errorf("%w (connection tracking is not in this kernel?)", err)
+	}
+	o.TCPBeLiberal = value != "0"
+	return o, nil
+}
+
+func setRouteLocalnet() error {
+	_, err := sysctl.Set(keyRouteLocalnet, "1")
+	return err
+}
+
+func routesLocalnet() (bool, error) {
+	value, err := sysctl.Get(keyRouteLocalnet)
+	return value != "0", err
+}
+
+// readHost asks the kernel for this machine's addresses.
+func readHost(h *link.Handle) (plan.Host, error) {
+	addrs, err := h.Addresses()
+	if err != nil {
+		return plan.Host{}, err
+	}
+	var host plan.Host
+	for _, a := range addrs {
+		addr := a.Prefix.Addr()
+		if a.Tentative || addr.IsLoopback() {
+			continue // not usable yet; or this node's on every machine
+		}
+		host.Addresses = append(host.Addresses, addr)
+		if f := model.FamilyOf(addr); !host.Primary[f].IsValid() && !a.LinkLocal && !a.Loopback {
+			host.Primary[f] = addr
+		}
+	}
+	if len(host.Addresses) == 0 {
+		// To the plan, no address at all means that none is known.
+		host.Addresses = []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}
+	}
+	return host, nil
+}
+
+// hostNow is readHost for once.
+func hostNow() (plan.Host, error) {
+	h, err := link.Here()
+	if err != nil {
+		return plan.Host{}, err
+	}
+	defer h.Close()
+	return readHost(h)
+}
+
+// sweep removes the UDP entries of connection tracking that are stale. A list that the kernel could not give whole is
+// worked on as it is; the error then has the sweep repeated.
+func sweep(_ context.Context, stale func(flows.Flow) flows.Reason) (removed int, err error) {
+	conn, err := conntrack.Open()
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	all, listErr := conn.UDP()
+	var old []conntrack.Flow
+	for _, f := range all {
+		if stale(flows.Flow{Client: f.Source, To: f.Dest, Server: f.ReplyFrom}) != flows.Fresh {
+			old = append(old, f)
+		}
+	}
+	removed, err = conn.Delete(old)
+	return removed, errors.Join(listErr, err)
+}
