@@ -122,12 +122,27 @@ func (b *bell) folders() map[string]fs.FileInfo {
 			out[above.real] = above.info
 		}
 		b.ways = append(b.ways, filepath.Join(above.real, strings.TrimPrefix(path, above.path)))
-		for _, f := range listPath(path) {
+		for _, f := range links(path) {
 			if dir := filepath.Dir(f.real); f.real != "" && !b.whole[dir] {
 				if in := find(dir); in.err == nil {
 					out[dir], b.whole[dir] = in.info, true
 				}
 			}
+		}
+	}
+	return out
+}
+
+// links are the symbolic links to manifests in a folder, or the path itself if it is none.
+func links(path string) []found {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return []found{find(path)}
+	}
+	var out []found
+	for _, entry := range entries {
+		if isManifest(entry.Name()) && entry.Type()&fs.ModeSymlink != 0 {
+			out = append(out, find(filepath.Join(path, entry.Name())))
 		}
 	}
 	return out
