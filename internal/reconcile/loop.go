@@ -141,13 +141,18 @@ func (l *Loop) sync(ctx context.Context) {
 	l.sweep(ctx)
 }
 
+// applyLimit bounds an Apply in case something hangs in it. The slowest honest one takes seconds.
+const applyLimit = 5 * time.Minute
+
 func (l *Loop) apply(ctx context.Context, recheck bool) (ok bool) {
+	ctx, cancel := context.WithTimeout(ctx, applyLimit)
+	defer cancel()
 	start := time.Now()
 	result, err := l.Backend.Apply(ctx, l.ruleset, recheck)
 	end := time.Now()
 	l.history.NoteFrontends(result.Former)
 	l.logResult(result, end.Sub(start))
-	l.status.applied(err, end)
+	l.status.applied(backend.FailedFamilies(err), err, end)
 	if err != nil {
 		wait := l.pace.failed(end)
 		l.Log.Error("the kernel is not as it should be", "error", err, "retry in", wait)

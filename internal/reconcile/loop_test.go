@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/internal/backend"
 	"sluice/internal/model"
 	"sluice/internal/plan"
 	"sluice/internal/plan/flows"
@@ -244,6 +245,20 @@ func TestRepeatsThatTheNodeIsUnknown(t *testing.T) {
 		w.wait(21 * time.Minute)
 		if n := strings.Count(w.log.String(), "there is no such Node"); n != 3 {
 			t.Errorf("told %d times in 21 minutes, want 3", n)
+		}
+	})
+}
+
+func TestOneFamilyFails(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		w.kernel.fail = func() error { return &backend.FamilyError{Family: model.IPv6, Err: errRestore} }
+		s, slice := service("a", 1, 5300)
+		s.ClusterIPs = append(s.ClusterIPs, netip.MustParseAddr("fd00:96::1"))
+		w.put(s, slice)
+		for id, got := range w.Status() {
+			if want := map[model.Family]State{model.IPv4: Done, model.IPv6: Failed}[id.Family]; got.State != want {
+				t.Errorf("%s: %+v, want %s", id.Family, got, want)
+			}
 		}
 	})
 }

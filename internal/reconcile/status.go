@@ -70,33 +70,26 @@ func (s *status) pending(changes plan.Changes, now time.Time) {
 	}
 }
 
-func (s *status) applied(err error, now time.Time) {
+// applied is told how an Apply ended, and for which families it failed.
+func (s *status) applied(failed [2]bool, err error, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err != nil {
-		s.failed(err, now)
-		return
-	}
-	s.waiting = time.Time{}
-	for id := range s.gone {
-		delete(s.ports, id)
-	}
-	clear(s.gone)
-	for id, st := range s.ports {
-		if st.State != Done {
-			s.ports[id] = Status{State: Done, Since: now}
-		}
-	}
-}
-
-// failed keeps Since: it tells for how long the port has not been as it should be.
-func (s *status) failed(err error, now time.Time) {
-	if s.waiting.IsZero() {
+	if err == nil {
+		s.waiting = time.Time{}
+	} else if s.waiting.IsZero() {
 		s.waiting = now
 	}
 	for id, st := range s.ports {
-		if st.State != Done {
+		switch {
+		case failed[id.Family] && st.State != Done:
+			// Since stays: it tells for how long the port has not been as it should be.
 			s.ports[id] = Status{State: Failed, Since: st.Since, Error: err.Error()}
+		case failed[id.Family]:
+		case s.gone[id]:
+			delete(s.ports, id)
+			delete(s.gone, id)
+		case st.State != Done:
+			s.ports[id] = Status{State: Done, Since: now}
 		}
 	}
 }
