@@ -123,10 +123,9 @@ func (b *bell) folders() map[string]fs.FileInfo {
 		}
 		b.ways = append(b.ways, filepath.Join(above.real, strings.TrimPrefix(path, above.path)))
 		for _, f := range links(path) {
-			if dir := filepath.Dir(f.real); f.real != "" && !b.whole[dir] {
-				if in := find(dir); in.err == nil {
-					out[dir], b.whole[dir] = in.info, true
-				}
+			if in := find(filepath.Dir(f.real)); f.real != "" && in.err == nil {
+				out[in.real] = in.info
+				b.ways = append(b.ways, f.real)
 			}
 		}
 	}

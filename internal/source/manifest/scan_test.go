@@ -134,7 +134,13 @@ func TestBellConcerns(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(root, "dir", "below"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	b, err := newBell([]string{filepath.Join(root, "dir"), filepath.Join(root, "x", "y", "z.yaml")})
+	for _, path := range []string{"plain.yaml", "target.yaml"} {
+		put(t, filepath.Join(root, path), nil)
+	}
+	if err := os.Symlink(filepath.Join(root, "target.yaml"), filepath.Join(root, "dir", "link.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	b, err := newBell([]string{filepath.Join(root, "dir"), filepath.Join(root, "x", "y", "z.yaml"), filepath.Join(root, "plain.yaml")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,6 +148,7 @@ func TestBellConcerns(t *testing.T) {
 	b.hang()
 	for name, want := range map[string]bool{
 		"dir": true, "dir/a.yaml": true, "dir/below": true, "x": true, "x/y/z.yaml": true,
+		"plain.yaml": true, "target.yaml": true,
 		"other": false, "dir2": false, "xx": false, "z.yaml": false, "dir/below/a.yaml": false,
 	} {
 		if got := b.concerns(filepath.Join(root, name)); got != want {
