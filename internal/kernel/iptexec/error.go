@@ -15,6 +15,11 @@ var ErrLocked = errors.New("another program holds the xtables lock")
 // signal, or another writer. ErrLocked is transient too.
 var ErrTransient = errors.New("the kernel was busy")
 
+// ErrTooLarge occurs with the nft variant when a table's changes exceed what one message may hold. Root sends any
+// size; an ordinary user, also as root of a user namespace, is held to net.core.wmem_default: 212,992 bytes, some 350
+// rules with comments (iptables 1.8.9 raises the limit by SO_SNDBUFFORCE alone). The legacy variant has no such limit.
+var ErrTooLarge = errors.New("too many changes at once for an ordinary user")
+
 // RestoreError is a refusal by iptables-restore. No table of the text from the one with the offending line on was
 // changed.
 type RestoreError struct {
@@ -35,7 +40,7 @@ func (e *RestoreError) Error() string {
 	return fmt.Sprintf("restore %s rules (%s)%s: %s", e.Family, e.Variant, at, e.Message)
 }
 
-// Is makes the error match [ErrLocked] and [ErrTransient].
+// Is makes the error match [ErrLocked], [ErrTransient] and [ErrTooLarge].
 func (e *RestoreError) Is(target error) bool {
 	locked := strings.Contains(e.Message, "holding the xtables lock") || strings.Contains(e.Message, "Can't lock ")
 	switch target {
@@ -43,6 +48,8 @@ func (e *RestoreError) Is(target error) bool {
 		return locked
 	case ErrTransient:
 		return locked || e.transient()
+	case ErrTooLarge:
+		return strings.Contains(e.Message, "Message too long")
 	}
 	return false
 }

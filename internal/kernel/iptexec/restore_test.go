@@ -5,17 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"sluice/internal/kernel/iptexec"
 	"sluice/internal/testkit/nstest"
 )
-
-func TestMain(m *testing.M) { nstest.Main(m) }
 
 func TestRestoreAndSave(t *testing.T) {
 	eachVariant(t, func(t *testing.T, tools *iptexec.Tools) {
@@ -42,9 +38,9 @@ func TestRestoreAndSave(t *testing.T) {
 // A long text takes another way through the nft variant; it must end in the same rules, and count lines the same.
 func TestLongText(t *testing.T) {
 	eachVariant(t, func(t *testing.T, tools *iptexec.Tools) {
-		const chains = 6000
+		const comments, chains = 10_000, 500 // few rules: an ordinary user's transactions are limited
 		var b strings.Builder
-		b.WriteString("*nat\n")
+		b.WriteString("*nat\n" + strings.Repeat("# padding\n", comments))
 		for i := range chains {
 			fmt.Fprintf(&b, ":KUBE-LONG-%d - [0:0]\n", i)
 		}
@@ -57,7 +53,7 @@ func TestLongText(t *testing.T) {
 		}
 		err := tools.Restore(t.Context(), iptexec.IPv4, []byte(b.String()+"hello\nCOMMIT\n"), iptexec.RestoreOptions{})
 		var refused *iptexec.RestoreError
-		if !errors.As(err, &refused) || refused.Line != 2*chains+2 || refused.Text != "hello" {
+		if !errors.As(err, &refused) || refused.Line != comments+2*chains+2 || refused.Text != "hello" {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -121,14 +117,7 @@ func TestLockIsHeld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lock, err := os.Create("/run/xtables.lock")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = lock.Close() }()
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
+	holdLock(t)
 	for _, wait := range []time.Duration{0, time.Second} {
 		err = tools.Restore(t.Context(), iptexec.IPv4, []byte("*nat\nCOMMIT\n"), iptexec.RestoreOptions{Wait: wait})
 		if !errors.Is(err, iptexec.ErrLocked) || !errors.Is(err, iptexec.ErrTransient) {
@@ -201,7 +190,7 @@ func restore(t *testing.T, tools *iptexec.Tools, f iptexec.Family, text string) 
 
 func save(t *testing.T, tools *iptexec.Tools, f iptexec.Family) string {
 	t.Helper()
-	text, err := tools.Save(t.Context(), f, "")
+	text, err := tools.Save(t.Context(), f, "nat", "filter")
 	if err != nil {
 		t.Fatal(err)
 	}
