@@ -75,7 +75,10 @@ func (b *Backend) Apply(ctx context.Context, r backend.Ruleset, recheck bool) (t
 			err = b.deps.RouteLocalnet() // not before KUBE-FIREWALL guards loopback addresses
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", f, err))
+			errs = append(errs, &backend.FamilyError{Family: f, Err: err})
+		}
+		if errors.Is(err, ErrNoFamily) {
+			b.sides[f] = nil
 		}
 		total.Written += result.Written
 		total.Former = append(total.Former, result.Former...)

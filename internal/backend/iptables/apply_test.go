@@ -159,6 +159,17 @@ func TestOneFamilyFails(t *testing.T) {
 	}
 }
 
+func TestMissingFamilyIsToldOnce(t *testing.T) {
+	b, fakes := newTestBackend(false)
+	fakes[1].fail = asNoFamily(errors.New("can't initialize ip6tables table `nat': Table does not exist (do you need to insmod?)"))
+	if _, err := b.Apply(t.Context(), webRules(), false); !errors.Is(err, ErrNoFamily) {
+		t.Errorf("error is %v", err)
+	}
+	if _, err := b.Apply(t.Context(), webRules(), true); err != nil || fakes[1].saves != 1 {
+		t.Errorf("told again: %v", err)
+	}
+}
+
 func TestFailureNamesTheServicePort(t *testing.T) {
 	r := webRules()
 	text := string(diff(r.families[0].desired, emptyKernel()).text())

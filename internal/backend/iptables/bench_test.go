@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/kernel/iptexec"
 	"sluice/internal/model"
 	"sluice/internal/plan"
 )
@@ -68,46 +69,45 @@ func BenchmarkUpdateEndpoint(b *testing.B) {
 // BenchmarkKernel is what the kernel and its programs take, beside a bare iptables-restore of the same tables into a
 // namespace where there is nothing: each figure is also given as a multiple of that one.
 func BenchmarkKernel(b *testing.B) {
-	for _, variant := range variants {
-		b.Run(variant, func(b *testing.B) {
+	for _, v := range []iptexec.Variant{iptexec.NFT, iptexec.Legacy} {
+		b.Run(string(v), func(b *testing.B) {
 			p, deltas := bigCluster()
 			r := Compile(p.Plan(), DefaultOptions())
-			var text bytes.Buffer
-			if err := r.RenderFamily(&text, model.IPv4); err != nil {
-				b.Fatal(err)
-			}
-			one := took(b, func(ctx context.Context) error { return newBare(b, model.IPv4, variant).run(ctx, text.Bytes()) })
-			backend := New(DefaultOptions(), benchDeps(b, variant))
-			apply := func(ctx context.Context) error {
-				_, err := backend.Apply(ctx, r, false)
-				return err
+			bare := took(b, newNode(b, v), func(ctx context.Context, d Deps) error {
+				var text bytes.Buffer
+				if err := r.RenderFamily(&text, model.IPv4); err != nil {
+					return err
+				}
+				return d.Tables[0].(programs).Tools.Restore(ctx, iptexec.IPv4, text.Bytes(), iptexec.RestoreOptions{Flush: true})
+			})
+			n := newNode(b, v)
+			apply := func(recheck bool) func(context.Context, Deps) error {
+				return func(ctx context.Context, _ Deps) error {
+					_, err := n.backend.Apply(ctx, r, recheck)
+					return err
+				}
 			}
 			report := func(what string, d time.Duration) {
 				b.ReportMetric(d.Seconds(), what+"-s")
-				b.ReportMetric(d.Seconds()/one.Seconds(), what+"/bare")
+				b.ReportMetric(d.Seconds()/bare.Seconds(), what+"/bare")
 			}
 			for b.Loop() {
-				report("bare", one)
-				report("first", took(b, apply))
+				report("bare", bare)
+				report("first", took(b, n, apply(false)))
 				r.Update(p.Plan(), p.Update(deltas[0]))
-				report("endpoint", took(b, apply))
-				report("nothing", took(b, apply))
-				r.Update(p.Plan(), p.Update(deltas[1]))
-				report("again", took(b, apply))
+				report("endpoint", took(b, n, apply(false)))
+				report("nothing", took(b, n, apply(false)))
+				report("recheck", took(b, n, apply(true)))
+				n.restart()
+				report("restart", took(b, n, apply(false)))
 			}
 		})
 	}
 }
 
-func took(b *testing.B, f func(context.Context) error) time.Duration {
+func took(b *testing.B, n *node, f func(context.Context, Deps) error) time.Duration {
 	b.Helper()
 	start := time.Now()
-	if err := f(b.Context()); err != nil {
-		b.Fatal(err)
-	}
+	n.do(func(ctx context.Context) error { return f(ctx, n.deps) })
 	return time.Since(start)
-}
-
-func benchDeps(b *testing.B, variant string) Deps {
-	return Deps{Tables: [2]Tables{newBare(b, model.IPv4, variant)}, RouteLocalnet: func() error { return nil }}
 }

@@ -21,7 +21,7 @@ import (
 
 // node is a namespace with a Backend that writes the tables of one variant in it.
 type node struct {
-	*testing.T
+	testing.TB
 	ns      *netns.NS
 	deps    Deps
 	backend *Backend
@@ -29,23 +29,26 @@ type node struct {
 
 // eachVariant runs a test on a node of each variant of the programs.
 func eachVariant(t *testing.T, test func(n *node)) {
-	nstest.Require(t)
 	for _, v := range []iptexec.Variant{iptexec.NFT, iptexec.Legacy} {
-		t.Run(string(v), func(t *testing.T) {
-			ns, err := netns.New()
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = ns.Close() })
-			n := &node{T: t, ns: ns}
-			n.do(func(ctx context.Context) (err error) {
-				n.deps, _, err = System(ctx, v)
-				return err
-			})
-			n.restart()
-			test(n)
-		})
+		t.Run(string(v), func(t *testing.T) { test(newNode(t, v)) })
 	}
+}
+
+func newNode(t testing.TB, v iptexec.Variant) *node {
+	t.Helper()
+	nstest.Require(t)
+	ns, err := netns.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ns.Close() })
+	n := &node{TB: t, ns: ns}
+	n.do(func(ctx context.Context) (err error) {
+		n.deps, _, err = System(ctx, v)
+		return err
+	})
+	n.restart()
+	return n
 }
 
 // restart is a new process that knows nothing.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"time"
 
@@ -37,12 +38,28 @@ var families = [...]iptexec.Family{model.IPv4: iptexec.IPv4, model.IPv6: iptexec
 // lockWait is how long another program may hold the lock of the legacy variant, as kube-proxy has it.
 const lockWait = 5 * time.Second
 
-// Save is what iptables-save prints of all tables.
-func (p programs) Save(ctx context.Context) ([]byte, error) { return p.Tools.Save(ctx, p.family, "") }
+// ErrNoFamily occurs when the kernel lacks a family's tables. The family is then left out.
+var ErrNoFamily = errors.New("this kernel has no such tables, the family is left out")
+
+// noFamily is what the programs say then; they have no status of their own for it.
+var noFamily = regexp.MustCompile(`Table does not exist|[Pp]rotocol not supported|not supported by protocol`)
+
+func asNoFamily(err error) error {
+	if err != nil && noFamily.MatchString(err.Error()) {
+		return fmt.Errorf("%w: %w", ErrNoFamily, err)
+	}
+	return err
+}
+
+// Save is what iptables-save prints of our tables.
+func (p programs) Save(ctx context.Context) ([]byte, error) {
+	text, err := p.Tools.Save(ctx, p.family, Filter.String(), Nat.String(), Mangle.String())
+	return text, asNoFamily(err)
+}
 
 // Restore gives text to iptables-restore --noflush.
 func (p programs) Restore(ctx context.Context, text []byte) error {
-	return p.Tools.Restore(ctx, p.family, text, iptexec.RestoreOptions{Wait: lockWait})
+	return asNoFamily(p.Tools.Restore(ctx, p.family, text, iptexec.RestoreOptions{Wait: lockWait}))
 }
 
 // Generation is that of nf_tables.
