@@ -34,6 +34,15 @@ func Run(ctx context.Context, in Input, log *slog.Logger) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, claim.Close()) }()
+	err = in.runClaimed(ctx, log)
+	if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
+		return nil // stopped while it was starting
+	}
+	return err
+}
+
+// runClaimed works on the network namespace that is its own.
+func (in Input) runClaimed(ctx context.Context, log *slog.Logger) error {
 	links, err := link.Here()
 	if err != nil {
 		return err
@@ -78,12 +87,14 @@ func (in Input) backend(ctx context.Context, log *slog.Logger) (*iptables.Backen
 	}
 	log.Info("starting", "mode", in.Config.Mode, "variant", string(variant), "iptables", tools.Version)
 	deps.RouteLocalnet = setRouteLocalnet
-	if _, err := deps.Tables[model.IPv4].Save(ctx); err != nil {
-		return nil, err
-	}
-	if _, err := deps.Tables[model.IPv6].Save(ctx); err != nil {
-		log.Warn("this machine has no rules for IPv6, so Services of that family are left out", "error", err)
-		deps.Tables[model.IPv6] = nil
+	for _, f := range model.Families {
+		switch _, err := deps.Tables[f].Save(ctx); {
+		case errors.Is(err, iptables.ErrNoFamily):
+			log.Warn("Services of a family are left out", "family", f, "error", err)
+			deps.Tables[f] = nil
+		case err != nil:
+			return nil, err
+		}
 	}
 	opts, err := in.optionsHere()
 	if err != nil {

@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"sluice/internal/app"
+)
+
+func newRun() *cobra.Command {
+	var verbose bool
+	cmd := &cobra.Command{
+		Use:   "run --manifests DIR",
+		Short: "Keep this kernel as the manifests say",
+		Long: `Run reads the manifests, makes the kernel's rules as they say, and keeps them so: files may change at any time, and rules
+that somebody else removes come back. It takes root. Rules stay when it stops, so that connections go on; "sluice cleanup"
+removes them. Only one instance can run in a network namespace.
+
+Flags and configuration file are kube-proxy's. A flag that is given wins over the file; kube-proxy itself ignores most
+flags beside --config.`,
+		Example: `  sudo sluice run --manifests /etc/sluice --cluster-cidr 10.244.0.0/16
+  sudo sluice run --manifests /etc/sluice --config kube-proxy.yaml`,
+		Args: none,
+	}
+	in := addInput(cmd, "how to do it: iptables")
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "tell more")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		input, err := in.read(cmd)
+		if err != nil {
+			return err
+		}
+		return app.Run(cmd.Context(), input, newLogger(cmd.ErrOrStderr(), verbose))
+	}
+	return cmd
+}
