@@ -44,7 +44,7 @@ func (s *story) state(ctx context.Context) (saved string, generation uint32, err
 	if generation, err = s.generation(); err != nil {
 		return "", 0, err
 	}
-	saved, err = s.save(ctx, "")
+	saved, err = s.save(ctx, allTables()...)
 	return saved, generation, err
 }
 
@@ -67,7 +67,7 @@ func (s *story) cleanUp(ctx context.Context) error {
 	if _, err := s.sluice(ctx, "cleanup"); err != nil {
 		return err
 	}
-	saved, err := s.rules(ctx, "")
+	saved, err := s.rules(ctx, allTables()...)
 	if err != nil {
 		return err
 	}

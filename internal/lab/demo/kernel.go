@@ -11,10 +11,13 @@ import (
 	"sluice/internal/kernel/iptexec"
 )
 
-// save is what iptables-save says of the node's IPv4 tables, or of one of them, with packet counters.
-func (s *story) save(ctx context.Context, table string) (text string, err error) {
+// allTables are those that any mode of a Service proxy writes with iptables.
+func allTables() []string { return []string{"mangle", "nat", "filter"} }
+
+// save is what iptables-save says of tables of the node, IPv4, with packet counters.
+func (s *story) save(ctx context.Context, tables ...string) (text string, err error) {
 	err = s.node.Do(func() error {
-		saved, err := s.tools.Save(ctx, iptexec.IPv4, table)
+		saved, err := s.tools.Save(ctx, iptexec.IPv4, tables...)
 		text = regexp.MustCompile(`(?m)^#.*\n`).ReplaceAllString(string(saved), "") // the time of day
 		return err
 	})
@@ -22,16 +25,15 @@ func (s *story) save(ctx context.Context, table string) (text string, err error)
 }
 
 // rules is the same without counters.
-func (s *story) rules(ctx context.Context, table string) (string, error) {
-	text, err := s.save(ctx, table)
+func (s *story) rules(ctx context.Context, tables ...string) (string, error) {
+	text, err := s.save(ctx, tables...)
 	return regexp.MustCompile(`(?m)^\[\d+:\d+\] | \[\d+:\d+\]$`).ReplaceAllString(text, ""), err
 }
 
 // generation is a number that any write to the node's tables changes; 0 where the kernel has none.
 func (s *story) generation() (id uint32, err error) {
-	err = s.node.Do(func() error {
-		g, err := s.tools.Generation()
-		id = g.ID
+	err = s.node.Do(func() (err error) {
+		id, err = s.tools.Generation()
 		return err
 	})
 	if errors.Is(err, iptexec.ErrNoGeneration) {

@@ -39,8 +39,8 @@ func newStory(ctx context.Context, o Options) (*story, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("/run", "sluice-demo-")
-	if err != nil {
+	const dir = "/run/sluice-demo" // /run is this process's own, since netns.Settle
+	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
 	s := &story{teller: &teller{out: o.Out, color: o.Color}, Options: o, dir: dir, tools: tools}
