@@ -12,17 +12,17 @@
 // First load with --noflush, chains declared first, as kube-proxy does:
 //
 //	N                       250    500   1000   2500   5000
-//	nft                     0.5    2.5   11.1   >150      –
+//	nft                     0.5    2.5   11.1    190      –
 //	nft, -S first             –      –    1.2    2.7    8.1  (what Restore does)
 //	nft, without --noflush    –    0.6    1.2      –    8.9
 //	legacy                  0.1    0.3    0.7      –    5.5
 //
 // The nft variant is quadratic: with --noflush it notes the chain of every line, and the chain every rule jumps to, in a
 // sorted linked list, and searches that list from the start for each line (nft_cache_level_set in nft-cache.c).
-// Moving KUBE-SERVICES to the end, --counters, and leaving comments out make no difference. A command that names no chain ends the list, because
-// it makes the program read the whole table instead; "-S" is the only such command that changes nothing. So
+// Moving KUBE-SERVICES to the end, --counters, and leaving comments out make no difference. A command that names no
+// chain ends the list, because it makes the program read the whole table instead; of those, "-S" changes nothing. So
 // [Tools.Restore] puts -S first into long texts, and callers need not care. That is the difference between kube-proxy,
-// which does not finish its first sync at 2500 Services, and a plain restore.
+// which did not finish its first sync at 2500 Services in minutes, and a plain restore.
 //
 // A change when 5000 Services with 10 endpoints are there:
 //
