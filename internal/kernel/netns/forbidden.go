@@ -44,7 +44,7 @@ func explainFrom(procSys string, err error) error {
 		return fmt.Errorf("%w (root lacks CAP_SYS_ADMIN here; is this a container?)", err)
 	}
 	return fmt.Errorf("%w: %s; run it as root instead: sudo %s (%w)",
-		ErrForbidden, reason(procSys), filepath.Base(os.Args[0]), err)
+		ErrForbidden, reason(procSys), strings.Join(os.Args, " "), err)
 }
 
 // startedByRoot reports whether root started this program, also where Isolate has made an ordinary user root since.
