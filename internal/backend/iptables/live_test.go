@@ -6,10 +6,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"sluice/internal/backend/iptables/rules"
 	"sluice/internal/kernel/iptexec"
 	"sluice/internal/model"
+	"sluice/internal/plan"
+	"sluice/internal/testkit/gen"
 	"sluice/internal/testkit/nstest"
 )
 
@@ -48,6 +51,19 @@ func (n *node) check(r *Ruleset, f model.Family) {
 	if d := diff(want, now); d.size() != 0 {
 		n.Errorf("still to do:\n%s", d.text())
 	}
+}
+
+// TestKernelTakesRandomPlans leads a kernel from one random plan to the next.
+func TestKernelTakesRandomPlans(t *testing.T) {
+	plans := rapid.Custom(func(t *rapid.T) *plan.Plan { return plan.Build(gen.Config(t), gen.Host(t), gen.Snapshot(t)) })
+	eachVariant(t, func(n *node) {
+		for seed := range 6 {
+			opts := Options{MasqueradeBit: 31 - seed, TCPBeLiberal: seed%2 == 0}
+			for _, f := range model.Families {
+				n.check(Compile(plans.Example(seed), opts), f)
+			}
+		}
+	})
 }
 
 // TestOddNamesAreOneWord: whatever is in a name stays in the comment.

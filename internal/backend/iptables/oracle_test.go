@@ -22,7 +22,7 @@ func TestRulesMeanThePlan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := plan.Build(gen.Config(t), gen.Host(t), gen.Snapshot(t))
 		r := Compile(p, DefaultOptions())
-		for range 30 {
+		for range 100 { // with the 100 checks that rapid makes unless told otherwise: 10,000 packets
 			pkt := gen.Packet(t, p)
 			want, got := decided(p.Decide(pkt)), r.Trace(pkt)
 			if got.Verdict != want.Verdict || got.Uncertain || got.Error != "" || len(got.Alternatives) > 0 || !sameEndpoints(want.Endpoints, got.Endpoints) {
