@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"slices"
 	"sync"
 
 	"sluice/internal/kernel/link"
@@ -108,9 +109,12 @@ func (l *Lab) buildNetwork() (*junction, error) {
 	}
 	defer h.Close()
 	j := &junction{ns: l.network, gateway: netip.AddrFrom4([4]byte{169, 254, 1, 1}), prefix: "net", families: l.topology.families()}
-	// Its ICMPv6 errors need a source that the node forwards to pods, which a link-local address is not.
-	icmpSource := netip.MustParsePrefix("fd00:a9fe::1/128")
-	return j, errors.Join(h.AddAddress("lo", netip.PrefixFrom(j.gateway, 32)), h.AddAddress("lo", icmpSource))
+	own := []netip.Prefix{netip.PrefixFrom(j.gateway, 32)}
+	if slices.Contains(j.families, model.IPv6) {
+		// Its ICMPv6 errors need a source that the node forwards to pods, which a link-local address is not.
+		own = append(own, netip.MustParsePrefix("fd00:a9fe::1/128"))
+	}
+	return j, addAll(h, "lo", own)
 }
 
 // attachGuest makes a machine that has no others behind it.

@@ -76,6 +76,9 @@ func (s *story) tell(ctx context.Context) error {
 		{"Nothing is left behind", s.cleanUp},
 	}
 	for _, c := range chapters {
+		if ctx.Err() != nil {
+			return fmt.Errorf("after chapter %d: %w", s.chapters, context.Cause(ctx))
+		}
 		s.chapter(c.title)
 		if err := c.tell(ctx); err != nil {
 			return fmt.Errorf("chapter %d, %s: %w", s.chapters, strings.ToLower(c.title[:1])+c.title[1:], err)
@@ -86,10 +89,10 @@ func (s *story) tell(ctx context.Context) error {
 	return nil
 }
 
-// eventually waits until a condition holds, and is false if it does not within ten seconds.
+// eventually waits until a condition holds, and is false if it does not within ten seconds. That ctx has ended is an
+// error.
 func eventually(ctx context.Context, condition func() (bool, error)) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
+	deadline := time.After(10 * time.Second)
 	for {
 		ok, err := condition()
 		if ok || err != nil {
@@ -97,6 +100,8 @@ func eventually(ctx context.Context, condition func() (bool, error)) (bool, erro
 		}
 		select {
 		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		case <-deadline:
 			return false, nil
 		case <-time.After(20 * time.Millisecond):
 		}

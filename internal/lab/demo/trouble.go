@@ -2,6 +2,7 @@ package demo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -83,8 +84,8 @@ func (s *story) leave(ctx context.Context, p, other *pod) error {
 	}
 	time.Sleep(200 * time.Millisecond) // some more connections
 	tally, loadErr := load.Stop()
-	if err != nil || loadErr != nil {
-		return fmt.Errorf("let %s leave: %w", p.name, firstOf(err, loadErr))
+	if err := errors.Join(err, loadErr); err != nil {
+		return err
 	}
 	s.bars(tally)
 	s.check(ok && tally.Forwarded() == tally.Total && tally.Endpoints[other.endpoint()] > 0, "%d connections meanwhile, none failed", tally.Total)
@@ -146,8 +147,11 @@ func ruleFor(saved, address string) string {
 // kill ends the daemon the hard way under load.
 func (s *story) kill(context.Context) error {
 	open, o, err := s.shell.Connect(tcp(mysqlAddress))
-	if err != nil || o.Action != plan.Forward {
-		return fmt.Errorf("open a connection to %s: %s, %w", mysqlAddress, o, err)
+	if err != nil {
+		return err
+	}
+	if o.Action != plan.Forward {
+		return fmt.Errorf("a connection to %s met a %s", mysqlAddress, o)
 	}
 	defer func() { _ = open.Close() }()
 	inside := s.shell.Load(tcp(mysqlAddress), pace)
@@ -160,7 +164,7 @@ func (s *story) kill(context.Context) error {
 	time.Sleep(500 * time.Millisecond)
 	in, errIn := inside.Stop()
 	out, errOut := outside.Stop()
-	if err := firstOf(err, errIn, errOut); err != nil {
+	if err := errors.Join(err, errIn, errOut); err != nil {
 		return err
 	}
 	s.check(allForwarded(in), "%d connections by cluster IP, none failed", in.Total)
@@ -171,12 +175,3 @@ func (s *story) kill(context.Context) error {
 }
 
 func allForwarded(t lab.Tally) bool { return t.Total > 0 && t.Forwarded() == t.Total }
-
-func firstOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
