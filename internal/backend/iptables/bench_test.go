@@ -20,9 +20,9 @@ const (
 )
 
 // bigCluster is a Planner of it, and two changes that replace one endpoint of one Service and put it back.
-func bigCluster() (*plan.Planner, [2]model.Delta) {
+func bigCluster(services int) (*plan.Planner, [2]model.Delta) {
 	snap := model.NewSnapshot()
-	for i := range benchServices {
+	for i := range services {
 		name := model.Name{Namespace: "bench", Name: fmt.Sprint("service-", i)}
 		s, sl := service(model.IPv4, []string{"10.96.0.1"})
 		s.Name, sl.Name, sl.Service = name, name, name
@@ -47,7 +47,7 @@ func bigCluster() (*plan.Planner, [2]model.Delta) {
 }
 
 func BenchmarkCompile(b *testing.B) {
-	p, _ := bigCluster()
+	p, _ := bigCluster(benchServices)
 	b.ReportAllocs()
 	for b.Loop() {
 		Compile(p.Plan(), DefaultOptions())
@@ -55,7 +55,7 @@ func BenchmarkCompile(b *testing.B) {
 }
 
 func BenchmarkUpdateEndpoint(b *testing.B) {
-	p, deltas := bigCluster()
+	p, deltas := bigCluster(benchServices)
 	r := Compile(p.Plan(), DefaultOptions())
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
@@ -71,7 +71,7 @@ func BenchmarkUpdateEndpoint(b *testing.B) {
 func BenchmarkKernel(b *testing.B) {
 	for _, v := range []iptexec.Variant{iptexec.NFT, iptexec.Legacy} {
 		b.Run(string(v), func(b *testing.B) {
-			p, deltas := bigCluster()
+			p, deltas := bigCluster(benchServices)
 			r := Compile(p.Plan(), DefaultOptions())
 			bare := took(b, newNode(b, v), func(ctx context.Context, d Deps) error {
 				var text bytes.Buffer

@@ -17,7 +17,7 @@ type desired struct {
 type delta [len(tables)]tableDelta
 
 type tableDelta struct {
-	create []string // chains that are not ours alone and that are not there yet
+	create []string // chains that others use too and nobody has made
 	write  []chain  // chains of ours whose text differs or that are not there
 	empty  []string // chains of ours that nobody wants, but somebody else's rule leads to
 	remove []string // chains of ours that nobody wants
@@ -48,23 +48,11 @@ func diff(want desired, have contents) (d delta) {
 		d[t].write = differing(want.chains[t], have[t])
 		d[t].edits = repairJumps(t, have[t])
 		d[t].stale(t, want.chains[t], have[t])
-		d[t].create = missing(d[t].edits, have[t])
 	}
 	if want.firewall != "" {
 		d[Filter].firewall(want.firewall, have[Filter])
 	}
 	return d
-}
-
-// missing are the kernel's own chains that it has not made yet: it makes them with the first rule, but the nft variant
-// refuses that rule in a text as long as to be read with all chains at hand (see package iptexec).
-func missing(edits []edit, have map[string]string) (names []string) {
-	for _, e := range edits {
-		if _, ok := have[e.from]; !ok && !slices.Contains(names, e.from) {
-			names = append(names, e.from)
-		}
-	}
-	return names
 }
 
 func differing(want, have map[string]string) (cs []chain) {

@@ -52,7 +52,9 @@ func (r *restorer) line(now contents, l string) error {
 		r.table = -1
 		return dangling(have, slices.Collect(maps.Values(have))...)
 	case strings.HasPrefix(l, ":"):
-		have[command[1:]] = ""
+		if chain := command[1:]; !slices.Contains(kernelChains[:], chain) || have[chain] == "" {
+			have[chain] = ""
+		}
 		return nil
 	case command == "-X":
 		return remove(have, name)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -171,8 +172,26 @@ func TestRestoresByHand(t *testing.T) {
 	})
 }
 
+// TestManyServices: a text that is long from the first write on, and a small change after it.
+func TestManyServices(t *testing.T) {
+	eachVariant(t, func(n *node) {
+		p, deltas := bigCluster(300)
+		r := Compile(p.Plan(), DefaultOptions())
+		n.apply(r, false)
+		r.Update(p.Plan(), p.Update(deltas[0]))
+		if result := n.apply(r, false); result.Written != 3 { // the Service's chain, a new endpoint's, and an old one's
+			n.Errorf("one endpoint: %+v, want 3 chains written", result)
+		}
+		n.restart()
+		if result := n.apply(r, false); result.Written != 0 {
+			n.Errorf("another process: %+v", result)
+		}
+	})
+}
+
 // foreignRules are those of others, which stay where they are.
 const foreignRules = `*filter
+:FORWARD DROP [0:0]
 :DOCKER - [0:0]
 :KUBE-FIREWALL - [0:0]
 :KUBE-KUBELET-CANARY - [0:0]
@@ -192,6 +211,9 @@ func TestForeignRulesSurvive(t *testing.T) {
 	eachVariant(t, func(n *node) {
 		n.give(model.IPv4, foreignRules)
 		before := n.foreign()
+		if !slices.Contains(before, "FORWARD drops: true") {
+			n.Fatalf("policy of FORWARD: %q", before)
+		}
 		n.apply(dualStack(n), false)
 		n.give(model.IPv4, "*filter\n-I INPUT 1 -s 9.9.9.9/32 -j ACCEPT\n-A FORWARD -s 9.9.9.9/32 -j ACCEPT\nCOMMIT\n")
 		n.apply(Compile(planOf(service(model.IPv4, []string{"10.96.0.11"})), DefaultOptions()), true)
@@ -211,9 +233,14 @@ func TestForeignRulesSurvive(t *testing.T) {
 	})
 }
 
-// foreign are the rules that are not ours; of KUBE-FIREWALL, those of kubelet.
+// foreign are the rules that are not ours, and the policy of FORWARD; of KUBE-FIREWALL, those of kubelet.
 func (n *node) foreign() []string {
 	all := foreignLines(n.contents(model.IPv4))
+	n.do(func(ctx context.Context) error {
+		text, err := n.deps.Tables[model.IPv4].Save(ctx)
+		all = append(all, "FORWARD drops: "+strconv.FormatBool(bytes.Contains(text, []byte(":FORWARD DROP"))))
+		return err
+	})
 	for _, l := range lines(n.contents(model.IPv4)[Filter][chainFirewall]) {
 		if !strings.Contains(l, "localnet") {
 			all = append(all, l)

@@ -135,9 +135,16 @@ func (d delta) text() []byte {
 	return b
 }
 
-// declared are the chains that are made or emptied.
-func (d tableDelta) declared() []string {
-	names := slices.Clone(d.create)
+// declared are the chains that are made or emptied, and those of the kernel that get a rule: to these a declaration
+// without a policy does nothing, except that it makes them in a table that is not there yet, which the nft variant
+// leaves undone in a text so long that package iptexec has it read the whole table.
+func (d tableDelta) declared() (names []string) {
+	for _, from := range kernelChains {
+		if slices.ContainsFunc(d.edits, func(e edit) bool { return e.from == from }) {
+			names = append(names, from)
+		}
+	}
+	names = append(names, d.create...)
 	for _, c := range d.write {
 		names = append(names, c.name)
 	}
