@@ -23,7 +23,7 @@ func (e *FamilyError) Unwrap() error { return e.Err }
 // both if there is anything else in it.
 func FailedFamilies(err error) (failed [2]bool) {
 	var one *FamilyError
-	joined, many := err.(interface{ Unwrap() []error }) //nolint:errorlint // the join itself, not what it wraps
+	joined, many := err.(interface{ Unwrap() []error })
 	switch {
 	case err == nil:
 	case many:

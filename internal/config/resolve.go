@@ -69,7 +69,7 @@ func (v *Values) clusterCIDRs() (ranges []netip.Prefix, err error) {
 	}
 	var errs []error
 	var seen [2]bool
-	for _, s := range strings.Split(v.clusterCIDR.is, ",") {
+	for s := range strings.SplitSeq(v.clusterCIDR.is, ",") {
 		p, err := parsePrefix(s)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", v.clusterCIDR.where, err))
@@ -117,19 +117,16 @@ func parsePrefix(s string) (netip.Prefix, error) {
 	return p.Masked(), nil
 }
 
-var detectModes = []plan.DetectMode{
-	plan.DetectClusterCIDR, plan.DetectNodeCIDR, plan.DetectBridgeInterface, plan.DetectInterfaceNamePrefix,
-}
-
 func (v *Values) detect() (plan.DetectMode, error) {
 	if v.detectLocalMode.is == "" {
 		return plan.DetectClusterCIDR, nil
 	}
-	at := slices.IndexFunc(detectModes, func(m plan.DetectMode) bool { return m.String() == v.detectLocalMode.is })
+	modes := []plan.DetectMode{plan.DetectClusterCIDR, plan.DetectNodeCIDR, plan.DetectBridgeInterface, plan.DetectInterfaceNamePrefix}
+	at := slices.IndexFunc(modes, func(m plan.DetectMode) bool { return m.String() == v.detectLocalMode.is })
 	if at < 0 {
-		return 0, fmt.Errorf("%s: %q: want one of %v", v.detectLocalMode.where, v.detectLocalMode.is, detectModes)
+		return 0, fmt.Errorf("%s: %q: want one of %v", v.detectLocalMode.where, v.detectLocalMode.is, modes)
 	}
-	mode := detectModes[at]
+	mode := modes[at]
 	switch {
 	case mode == plan.DetectBridgeInterface && v.bridgeInterface.is == "":
 		return 0, fmt.Errorf("%s: %s: name the bridge with detectLocal.bridgeInterface or --pod-bridge-interface", v.detectLocalMode.where, mode)

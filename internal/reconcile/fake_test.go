@@ -137,6 +137,7 @@ func (c *tracking) sweep(_ context.Context, stale func(flows.Flow) flows.Reason)
 // world is a running Loop with fakes around it, inside a bubble of synctest.
 type world struct {
 	*Loop
+	t *testing.T
 	// mu guards the fakes. The test has it, except while it waits for the loop.
 	mu       sync.Mutex
 	kernel   *kernel
@@ -149,11 +150,11 @@ type world struct {
 }
 
 // run runs f in a bubble, beside a Loop with kube-proxy's periods.
-func run(t *testing.T, f func(t *testing.T, w *world)) {
+func run(t *testing.T, f func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{
-			events: make(chan Event), snap: model.NewSnapshot(), log: &bytes.Buffer{}, start: time.Now(),
+			t: t, events: make(chan Event), snap: model.NewSnapshot(), log: &bytes.Buffer{}, start: time.Now(),
 		}
 		w.kernel, w.tracking = &kernel{mu: &w.mu, rules: map[plan.PortID]string{}}, &tracking{mu: &w.mu}
 		w.mu.Lock()
@@ -165,7 +166,7 @@ func run(t *testing.T, f func(t *testing.T, w *world)) {
 		done := make(chan struct{})
 		go func() { w.Run(ctx, w.events); close(done) }()
 		w.stop = func() { w.meanwhile(func() { cancel(); <-done }) }
-		f(t, w)
+		f(w)
 		w.stop()
 	})
 }

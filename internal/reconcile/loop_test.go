@@ -20,7 +20,8 @@ import (
 func TestConvergesDespiteFailures(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	run(t, func(t *testing.T, w *world) {
+	run(t, func(w *world) {
+		t := w.t
 		rnd := rand.New(rand.NewPCG(seed, 0))
 		w.kernel.fail, w.tracking.fail = faults(rnd), faults(rnd)
 		for range 300 {
@@ -82,7 +83,8 @@ func (w *world) check(t *testing.T) {
 }
 
 func TestWritesNothingBeforeTheFirstInput(t *testing.T) {
-	run(t, func(t *testing.T, w *world) {
+	run(t, func(w *world) {
+		t := w.t
 		w.tell(Event{Host: &plan.Host{Addresses: []netip.Addr{netip.MustParseAddr("192.168.10.11")}}})
 		w.wait(time.Minute)
 		if len(w.kernel.applied) > 0 {
@@ -96,7 +98,8 @@ func TestWritesNothingBeforeTheFirstInput(t *testing.T) {
 }
 
 func TestFirstChangeAtOnceTheRestTogether(t *testing.T) {
-	run(t, func(t *testing.T, w *world) {
+	run(t, func(w *world) {
+		t := w.t
 		w.kernel.took = 500 * time.Millisecond
 		w.put(service("a", 1, 5300))
 		w.wait(10 * time.Second)
@@ -112,7 +115,8 @@ func TestFirstChangeAtOnceTheRestTogether(t *testing.T) {
 }
 
 func TestRetriesEverLater(t *testing.T) {
-	run(t, func(t *testing.T, w *world) {
+	run(t, func(w *world) {
+		t := w.t
 		w.kernel.fail = func() error { return errRestore }
 		w.put(service("a", 1, 5300))
 		w.wait(95 * time.Second)
@@ -134,7 +138,8 @@ func TestRetriesEverLater(t *testing.T) {
 }
 
 func TestRestoresInEveryPeriod(t *testing.T) {
-	run(t, func(t *testing.T, w *world) {
+	run(t, func(w *world) {
+		t := w.t
 		w.put(service("a", 1, 5300))
 		clear(w.kernel.rules)
 		w.kernel.restored = []string{"chain KUBE-SERVICES"}
@@ -150,7 +155,8 @@ func TestRestoresInEveryPeriod(t *testing.T) {
 }
 
 func TestStopFinishesTheWriteUnderWay(t *testing.T) {
-	run(t, func(t *testing.T, w *world) {
+	run(t, func(w *world) {
+		t := w.t
 		w.kernel.took = 5 * time.Second
 		w.put(service("a", 1, 5300))
 		w.wait(time.Second)
@@ -168,7 +174,8 @@ func TestStopFinishesTheWriteUnderWay(t *testing.T) {
 }
 
 func TestSweepsAfterTheRulesAndAgainIfItFails(t *testing.T) {
-	run(t, func(t *testing.T, w *world) {
+	run(t, func(w *world) {
+		t := w.t
 		flow := flows.Flow{
 			Client: netip.MustParseAddrPort("10.244.9.9:4000"), To: netip.MustParseAddrPort("10.96.0.1:53"),
 			Server: netip.MustParseAddrPort("10.244.0.1:5300"),
@@ -200,7 +207,8 @@ func TestSweepsAfterTheRulesAndAgainIfItFails(t *testing.T) {
 
 // A Service that went while no daemon ran is known from its rules.
 func TestSweepsWhatTheKernelsRulesServed(t *testing.T) {
-	run(t, func(t *testing.T, w *world) {
+	run(t, func(w *world) {
+		t := w.t
 		to := netip.MustParseAddrPort("10.96.0.1:53")
 		w.kernel.former = []plan.Key{{Addr: to.Addr(), Protocol: model.UDP, Port: 53}}
 		w.tracking.flows = []flows.Flow{{Client: netip.MustParseAddrPort("10.244.9.9:4000"), To: to, Server: netip.MustParseAddrPort("10.244.0.1:5300")}}
@@ -212,7 +220,8 @@ func TestSweepsWhatTheKernelsRulesServed(t *testing.T) {
 }
 
 func TestTellsProblemsOnce(t *testing.T) {
-	run(t, func(t *testing.T, w *world) {
+	run(t, func(w *world) {
+		t := w.t
 		count := func(text string) int { return strings.Count(w.log.String(), text) }
 		w.send(w.snap, "svc.yaml:3: bad port")
 		w.send(w.snap, "svc.yaml:3: bad port", "svc.yaml:9: bad address")
@@ -220,7 +229,7 @@ func TestTellsProblemsOnce(t *testing.T) {
 			t.Errorf("log %s, want each problem once", w.log)
 		}
 		w.send(w.snap)
-		if count("no longer so") != 2 {
+		if count("problem is over") != 2 {
 			t.Errorf("log %s, want the end of both told", w.log)
 		}
 		first, slice := service("first", 1, 5300)
@@ -232,14 +241,15 @@ func TestTellsProblemsOnce(t *testing.T) {
 			t.Errorf("log %s, want the loser told", w.log)
 		}
 		w.remove("first")
-		if count("no longer so") != 3 {
+		if count("problem is over") != 3 {
 			t.Errorf("log %s, want the end of the clash told", w.log)
 		}
 	})
 }
 
 func TestRepeatsThatTheNodeIsUnknown(t *testing.T) {
-	run(t, func(t *testing.T, w *world) {
+	run(t, func(w *world) {
+		t := w.t
 		w.Planner.SetConfig(plan.Config{NodeName: "node-x"}) // the loop has not begun to use it
 		w.put(service("a", 1, 5300))
 		w.wait(21 * time.Minute)
@@ -250,7 +260,8 @@ func TestRepeatsThatTheNodeIsUnknown(t *testing.T) {
 }
 
 func TestOneFamilyFails(t *testing.T) {
-	run(t, func(t *testing.T, w *world) {
+	run(t, func(w *world) {
+		t := w.t
 		w.kernel.fail = func() error { return &backend.FamilyError{Family: model.IPv6, Err: errRestore} }
 		s, slice := service("a", 1, 5300)
 		s.ClusterIPs = append(s.ClusterIPs, netip.MustParseAddr("fd00:96::1"))

@@ -27,7 +27,7 @@ func (n *notices) remind(now time.Time) {
 	}
 	if !n.told.IsZero() {
 		for _, p := range n.topics[nodeTopic] {
-			n.log.Warn(p)
+			n.log.Warn("problem", "what", p)
 		}
 	}
 	n.told = now
@@ -38,12 +38,12 @@ func (n *notices) set(topic any, problems []string) {
 	was := n.topics[topic]
 	for _, p := range problems {
 		if !slices.Contains(was, p) {
-			n.log.Warn(p)
+			n.log.Warn("problem", "what", p)
 		}
 	}
 	for _, p := range was {
 		if !slices.Contains(problems, p) {
-			n.log.Info("no longer so", "problem", p)
+			n.log.Info("problem is over", "what", p)
 		}
 	}
 	switch {

@@ -16,7 +16,7 @@ import (
 // Trace tells what p decides on the first packet of a new connection.
 func Trace(p *plan.Plan, pkt plan.Packet) trace.Result {
 	d := p.Decide(pkt)
-	r := trace.Result{Verdict: verdicts[d.Action], Endpoints: []trace.Endpoint{}, Steps: []trace.Step{}}
+	r := trace.Result{Verdict: verdict(d.Action), Endpoints: []trace.Endpoint{}, Steps: []trace.Step{}}
 	for _, t := range d.Targets {
 		r.Endpoints = append(r.Endpoints, trace.Endpoint{
 			Address: t.AddrPort, Probability: 1 / float64(len(d.Targets)), Masquerade: t.Masquerade,
@@ -44,8 +44,10 @@ func Trace(p *plan.Plan, pkt plan.Packet) trace.Result {
 	return r
 }
 
-var verdicts = [...]trace.Verdict{
-	plan.Unhandled: trace.Unhandled, plan.Forward: trace.Forward, plan.Reject: trace.Reject, plan.Drop: trace.Drop,
+func verdict(a plan.Action) trace.Verdict {
+	return [...]trace.Verdict{
+		plan.Unhandled: trace.Unhandled, plan.Forward: trace.Forward, plan.Reject: trace.Reject, plan.Drop: trace.Drop,
+	}[a]
 }
 
 func client(n *plan.Node, pkt plan.Packet, c plan.Client) string {
