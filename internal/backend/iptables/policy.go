@@ -20,14 +20,11 @@ func (b *portCompiler) policyChains() {
 	}
 	var all []target
 	for _, l := range [...]plan.List{plan.ListCluster, plan.ListLocal} {
-		if !b.has(plan.ClusterIP) || !leadsTo(b.Internal, l) {
-			if !external || !leadsTo(b.External, l) {
-				continue
-			}
+		if b.has(plan.ClusterIP) && leadsTo(b.Internal, l) || external && leadsTo(b.External, l) {
+			ts := targets(b.ID, b.Endpoints(l))
+			b.listRules(l, ts)
+			all = append(all, ts...)
 		}
-		ts := targets(b.ID, b.Endpoints(l))
-		b.listRules(l, ts)
-		all = append(all, ts...)
 	}
 	b.endpointChains(all)
 }
