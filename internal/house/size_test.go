@@ -25,8 +25,12 @@ func TestFilesAreShort(t *testing.T) {
 	}
 }
 
+// Tests are left out: a table of cases is no long function.
 func TestFunctionsAreShort(t *testing.T) {
 	for _, s := range sources(t) {
+		if s.test {
+			continue
+		}
 		for _, d := range s.ast.Decls {
 			f, ok := d.(*ast.FuncDecl)
 			if !ok {

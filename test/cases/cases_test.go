@@ -3,11 +3,8 @@ package cases
 import (
 	"testing"
 
-	"sluice/internal/testkit/nstest"
 	"sluice/internal/testkit/scenario"
 )
-
-func TestMain(m *testing.M) { nstest.Main(m) }
 
 func TestCases(t *testing.T) {
 	columns := scenario.Columns()

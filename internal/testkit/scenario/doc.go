@@ -6,6 +6,7 @@
 //	config.yaml    a KubeProxyConfiguration; without one, the policy of the reference cluster
 //	nodes.yaml     the Nodes; without one, those of the reference cluster
 //	addresses      what is on the node's interfaces; without one, its Node's internal addresses
+//	host rules     for iptables-restore, in the kernel before anything else
 //	objects.yaml   all Services and EndpointSlices from now on
 //	flows          what must become of packets now
 //

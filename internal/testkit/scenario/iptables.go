@@ -34,7 +34,7 @@ type tables struct {
 	family iptexec.Family
 }
 
-func (t tables) Save(ctx context.Context) ([]byte, error) { return t.tools.Save(ctx, t.family, "") }
+func (t tables) Save(ctx context.Context) ([]byte, error) { return t.tools.Save(ctx, t.family) }
 
 func (t tables) Restore(ctx context.Context, text []byte) error {
 	return t.tools.Restore(ctx, t.family, text, iptexec.RestoreOptions{})

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"bytes"
 	"context"
 	"testing"
 
@@ -38,8 +39,10 @@ func Columns() []Column {
 			columns,
 			Column{m.Name, m.Name, func(testing.TB, Scenario, string) flow.Way { return flow.ByRules(m.Backend()) }},
 			Column{m.Name + " packets", m.Name, func(t testing.TB, s Scenario, node string) flow.Way {
-				top := topology(t, s, node)
-				return m.Packets(t, Up(t, top), top)
+				top := Topology(t, s, node)
+				l := Up(t, top)
+				s.loadHostRules(t, l.Node())
+				return m.Packets(t, l, top)
 			}},
 		)
 	}
@@ -60,6 +63,21 @@ func Up(t testing.TB, top lab.Topology) *lab.Lab {
 		}
 	})
 	return l
+}
+
+// loadHostRules gives the node what was there before Sluice.
+func (s Scenario) loadHostRules(t testing.TB, node *lab.Host) {
+	t.Helper()
+	for _, step := range s.Steps {
+		if step.Name != hostRules {
+			continue
+		}
+		cmd := node.Command(t.Context(), "iptables-restore")
+		cmd.Stdin = bytes.NewReader(step.Data)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("load host rules: %v\n%s", err, out)
+		}
+	}
 }
 
 // Packets answers with real packets through the node of a lab, whose kernel the mode keeps equal to the plan.

@@ -9,8 +9,8 @@ import (
 	"sluice/internal/source/manifest"
 )
 
-// snapshot reads manifests, in which nothing may be wrong.
-func snapshot(t testing.TB, text string) *model.Snapshot {
+// Snapshot reads manifests, in which nothing may be wrong.
+func Snapshot(t testing.TB, text string) *model.Snapshot {
 	t.Helper()
 	s, problems, err := manifest.Read([]string{manifest.Stdin}, strings.NewReader(text))
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"sluice/internal/testkit/flow"
 )
 
-// topology is the lab that a scenario's flows need, seen from one node: that of the reference cluster, with every
+// Topology is the lab that a scenario's flows need, seen from one node: that of the reference cluster, with every
 // address that the flows name where it belongs.
-func topology(t testing.TB, s Scenario, node string) lab.Topology {
+func Topology(t testing.TB, s Scenario, node string) lab.Topology {
 	t.Helper()
 	top := cluster(node)
 	for _, step := range s.Steps {

@@ -18,13 +18,18 @@ import (
 	"sluice/internal/testkit/flow"
 )
 
+// Nodes are those of the reference cluster, in YAML.
+//
 //go:embed nodes.yaml
-var referenceNodes string
+var Nodes string
 
-// reference is the policy of a scenario without a configuration of its own, as kube-proxy's flags.
-func reference() []string {
+// Reference is the policy of a scenario without a configuration of its own, as kube-proxy's flags.
+func Reference() []string {
 	return []string{"--hostname-override=" + referenceNode, "--cluster-cidr=10.244.0.0/16,fd00:244::/56"}
 }
+
+// hostRules is the section of rules that are not Sluice's.
+const hostRules = "host rules"
 
 // referenceNode is the one under test.
 const referenceNode = "node-a"
@@ -43,8 +48,8 @@ type world struct {
 
 func newWorld(t testing.TB, node string, way flow.Way) *world {
 	t.Helper()
-	w := &world{node: node, way: way, nodes: referenceNodes, snap: model.NewSnapshot()}
-	w.planner = plan.NewPlanner(w.policy(t, reference()))
+	w := &world{node: node, way: way, nodes: Nodes, snap: model.NewSnapshot()}
+	w.planner = plan.NewPlanner(w.policy(t, Reference()))
 	return w
 }
 
@@ -62,6 +67,7 @@ func (w *world) step(t testing.TB, s txtar.File) []flow.Flow {
 	case "addresses":
 		w.host = parseAddrs(t, string(s.Data))
 		w.setHost()
+	case hostRules: // they are in the kernel, if there is one
 	case "flows":
 		fs, err := flow.ParseAll(string(s.Data))
 		if err != nil {
@@ -95,9 +101,9 @@ func (w *world) policy(t testing.TB, args []string) plan.Config {
 // read brings the planner up to date with the objects. Nodes among them take the place of the reference cluster's.
 func (w *world) read(t testing.TB) {
 	t.Helper()
-	now := snapshot(t, w.objects)
+	now := Snapshot(t, w.objects)
 	if len(now.Nodes) == 0 {
-		now.Nodes = snapshot(t, w.nodes).Nodes
+		now.Nodes = Snapshot(t, w.nodes).Nodes
 	}
 	w.note(w.planner.Update(model.Diff(w.snap, now)))
 	w.snap = now
