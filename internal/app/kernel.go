@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"sluice/internal/backend/iptables"
 	"sluice/internal/kernel/conntrack"
+	"sluice/internal/kernel/iptexec"
 	"sluice/internal/kernel/link"
 	"sluice/internal/kernel/sysctl"
 	"sluice/internal/model"
@@ -41,6 +43,33 @@ func setRouteLocalnet() error {
 func routesLocalnet() (bool, error) {
 	value, err := sysctl.Get(keyRouteLocalnet)
 	return value != "0", err
+}
+
+// system finds the tables of this network namespace, save those of families that the kernel lacks, which lacking tells
+// of. At least one family is there.
+func system(ctx context.Context) (deps iptables.Deps, used iptexec.Variant, lacking, err error) {
+	if deps, used, err = iptables.System(ctx, ""); err != nil {
+		return deps, used, nil, err
+	}
+	gone := func(t iptables.Tables) bool {
+		_, saveErr := t.Save(ctx)
+		if errors.Is(saveErr, iptables.ErrNoFamily) {
+			lacking = errors.Join(lacking, saveErr)
+			return true
+		}
+		err = errors.Join(err, saveErr)
+		return false
+	}
+	for _, f := range model.Families {
+		if gone(deps.Tables[f]) {
+			deps.Tables[f] = nil
+		}
+	}
+	deps.Others = slices.DeleteFunc(deps.Others, func(o iptables.Other) bool { return gone(o.Tables) })
+	if deps.Tables == [2]iptables.Tables{} {
+		err = errors.Join(lacking, err)
+	}
+	return deps, used, lacking, err
 }
 
 // readHost asks the kernel for this machine's addresses.

@@ -26,6 +26,9 @@ func (w *world) diffLive(ctx context.Context, in Input, out io.Writer) (Outcome,
 	}
 	outcome := w.outcome
 	for _, f := range model.Families {
+		if deps.Tables[f] == nil {
+			continue
+		}
 		saved, err := deps.Tables[f].Save(ctx)
 		if err != nil {
 			return Good, err
@@ -46,7 +49,8 @@ func (w *world) here(ctx context.Context) (iptables.Deps, iptexec.Variant, error
 		return iptables.Deps{}, "", err
 	}
 	w.SetHost(host)
-	return iptables.System(ctx, "")
+	deps, variant, _, err := system(ctx)
+	return deps, variant, err
 }
 
 // traceLive walks the rules in this kernel.
@@ -55,7 +59,11 @@ func (w *world) traceLive(ctx context.Context, q Question) (trace.Result, error)
 	if err != nil {
 		return trace.Result{}, err
 	}
-	saved, err := deps.Tables[model.FamilyOf(q.From)].Save(ctx)
+	tables := deps.Tables[model.FamilyOf(q.From)]
+	if tables == nil {
+		return trace.Result{}, fmt.Errorf("%s: %w", model.FamilyOf(q.From), iptables.ErrNoFamily)
+	}
+	saved, err := tables.Save(ctx)
 	if err != nil {
 		return trace.Result{}, err
 	}
@@ -84,13 +92,15 @@ func Cleanup(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, claim.Close()) }()
-	deps, variant, err := iptables.System(ctx, "")
+	deps, variant, _, err := system(ctx)
 	if err != nil {
 		return err
 	}
 	all := deps.Others
-	for _, f := range model.Families {
-		all = append(all, iptables.Other{Name: fmt.Sprintf("%s (%s)", f, variant), Tables: deps.Tables[f]})
+	for f, t := range deps.Tables {
+		if t != nil {
+			all = append(all, iptables.Other{Name: fmt.Sprintf("%s (%s)", model.Family(f), variant), Tables: t})
+		}
 	}
 	b := iptables.New(iptables.DefaultOptions(), iptables.Deps{Others: all})
 	found, err := b.OtherVariant(ctx)

@@ -77,7 +77,7 @@ func (in Input) checkRun() error {
 
 // backend makes the iptables mode for this kernel.
 func (in Input) backend(ctx context.Context, log *slog.Logger) (*iptables.Backend, error) {
-	deps, variant, err := iptables.System(ctx, "")
+	deps, variant, lacking, err := system(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -87,14 +87,8 @@ func (in Input) backend(ctx context.Context, log *slog.Logger) (*iptables.Backen
 	}
 	log.Info("starting", "mode", in.Config.Mode, "variant", string(variant), "iptables", tools.Version)
 	deps.RouteLocalnet = setRouteLocalnet
-	for _, f := range model.Families {
-		switch _, err := deps.Tables[f].Save(ctx); {
-		case errors.Is(err, iptables.ErrNoFamily):
-			log.Warn("Services of a family are left out", "family", f, "error", err)
-			deps.Tables[f] = nil
-		case err != nil:
-			return nil, err
-		}
+	if lacking != nil {
+		log.Warn("a family of addresses is left out", "because", lacking)
 	}
 	opts, err := in.optionsHere()
 	if err != nil {
