@@ -2,6 +2,7 @@ package house
 
 import (
 	"go/ast"
+	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -43,6 +44,26 @@ func TestNoInit(t *testing.T) {
 		for _, d := range s.ast.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
 				t.Errorf("%s: func init runs where nobody called it", s.path)
+			}
+		}
+	}
+}
+
+// A package-level variable without a value is there to be changed. Tables and sentinel errors have one.
+func TestNoPackageState(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.test {
+			continue
+		}
+		for _, d := range s.ast.Decls {
+			vars, ok := d.(*ast.GenDecl)
+			if !ok || vars.Tok != token.VAR || strings.Contains(vars.Doc.Text()+s.text, "//go:embed") {
+				continue
+			}
+			for _, spec := range vars.Specs {
+				if v := spec.(*ast.ValueSpec); len(v.Values) == 0 {
+					t.Errorf("%s: var %s is state of the package; keep it in a value", s.path, v.Names[0])
+				}
 			}
 		}
 	}

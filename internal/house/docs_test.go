@@ -83,7 +83,7 @@ func (c command) matches(out string) bool {
 // commands reads the console blocks of a document.
 func commands(text string) (all []command) {
 	inside := false
-	for _, line := range strings.Split(text, "\n") {
+	for line := range strings.SplitSeq(text, "\n") {
 		switch {
 		case strings.HasPrefix(line, "```"):
 			inside = line == "```console"

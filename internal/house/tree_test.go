@@ -82,8 +82,7 @@ var listOnce = sync.OnceValues(func() ([]pkg, error) {
 })
 
 func stderr(err error) error {
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return errors.New(string(exit.Stderr))
 	}
 	return nil

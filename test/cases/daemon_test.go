@@ -161,7 +161,7 @@ func (st *stage) eventually(f func() error) {
 // quiet fails if the daemon complained.
 func (st *stage) quiet() {
 	st.Helper()
-	for _, line := range strings.Split(st.log.String(), "\n") {
+	for line := range strings.SplitSeq(st.log.String(), "\n") {
 		if strings.Contains(line, "ERR") || strings.Contains(line, "level=ERROR") {
 			st.Errorf("the daemon complained: %s", line)
 		}

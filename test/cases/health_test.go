@@ -72,7 +72,7 @@ func TestHealthCheckNodePortFollowsTheType(t *testing.T) {
 		st.flows(step)
 		st.eventually(func() error {
 			if _, _, err := st.get("192.168.10.11:31954"); !errors.Is(err, syscall.ECONNREFUSED) {
-				return fmt.Errorf("want the connection refused, got %v", err)
+				return fmt.Errorf("want the connection refused, got %w", err)
 			}
 			return nil
 		})
@@ -95,7 +95,7 @@ func TestHealthCheckNodePortBehindADroppingPolicy(t *testing.T) {
 		t.Errorf("a port that is nobody's: want silence, got %v", err)
 	}
 	after := st.node("", "iptables-save", "-t", "filter")
-	for _, line := range strings.Split(before, "\n") {
+	for line := range strings.SplitSeq(before, "\n") {
 		if strings.HasPrefix(line, "-A") && !strings.Contains(after, line) {
 			t.Errorf("the host's own rule is gone: %s", line)
 		}

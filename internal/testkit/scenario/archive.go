@@ -57,7 +57,7 @@ func load(file string) (s Scenario, err error) {
 		Excuse:      map[string]string{},
 		Steps:       a.Files,
 	}
-	for _, line := range strings.Split(s.Description, "\n") {
+	for line := range strings.SplitSeq(s.Description, "\n") {
 		rest, ok := strings.CutPrefix(line, "not by ")
 		if !ok {
 			continue

@@ -39,6 +39,7 @@ func Columns() []Column {
 			columns,
 			Column{m.Name, m.Name, func(testing.TB, Scenario, string) flow.Way { return flow.ByRules(m.Backend()) }},
 			Column{m.Name + " packets", m.Name, func(t testing.TB, s Scenario, node string) flow.Way {
+				t.Helper()
 				top := Topology(t, s, node)
 				l := Up(t, top)
 				s.loadHostRules(t, l.Node())

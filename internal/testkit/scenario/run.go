@@ -42,6 +42,7 @@ func known(columns []Column, name string) bool {
 
 // replay works all sections through, once for each node that flows pass.
 func (s Scenario) replay(t *testing.T, c Column) {
+	t.Helper()
 	nodes, err := s.nodes()
 	if err != nil {
 		t.Fatal(err)

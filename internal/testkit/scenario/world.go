@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -84,7 +85,7 @@ func (w *world) step(t testing.TB, s txtar.File) []flow.Flow {
 func (w *world) policy(t testing.TB, args []string) plan.Config {
 	t.Helper()
 	if w.node != "" {
-		args = append(args[:len(args):len(args)], "--hostname-override="+w.node)
+		args = append(slices.Clip(args), "--hostname-override="+w.node)
 	}
 	set := pflag.NewFlagSet("scenario", pflag.ContinueOnError)
 	flags := config.NewFlags(set)
@@ -157,7 +158,7 @@ func save(t testing.TB, s txtar.File) string {
 
 func parseAddrs(t testing.TB, text string) (all []netip.Addr) {
 	t.Helper()
-	for _, s := range strings.Fields(text) {
+	for s := range strings.FieldsSeq(text) {
 		a, err := netip.ParseAddr(s)
 		if err != nil {
 			t.Fatal(fmt.Errorf("addresses: %w", err))
