@@ -108,8 +108,7 @@ func (s *side) apply(ctx context.Context, f *family, recheck bool) (result backe
 		return result, nil
 	}
 	if err := s.write(ctx, d); err != nil {
-		var refused *iptexec.RestoreError
-		if errors.As(err, &refused) {
+		if refused, ok := errors.AsType[*iptexec.RestoreError](err); ok {
 			err = f.blame(err, d, refused.Line)
 		}
 		return result, err

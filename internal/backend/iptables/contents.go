@@ -39,12 +39,13 @@ func contentsOf(rs *rules.Ruleset, known contents) contents {
 
 // isText reports whether text is that of the chain, without making the latter.
 func isText(text string, ch *rules.Chain) bool {
-	ok := true
 	for _, r := range ch.Rules {
 		for _, word := range [...]string{"-A ", ch.Name, " ", string(r), "\n"} {
-			if text, ok = strings.CutPrefix(text, word); !ok {
+			rest, ok := strings.CutPrefix(text, word)
+			if !ok {
 				return false
 			}
+			text = rest
 		}
 	}
 	return text == ""

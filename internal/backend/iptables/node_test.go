@@ -16,7 +16,6 @@ import (
 	"sluice/internal/kernel/iptexec"
 	"sluice/internal/kernel/netns"
 	"sluice/internal/model"
-	"sluice/internal/plan"
 	"sluice/internal/testkit/nstest"
 )
 
@@ -30,6 +29,7 @@ type node struct {
 
 // eachVariant runs a test on a node of each variant of the programs.
 func eachVariant(t *testing.T, test func(n *node)) {
+	t.Helper()
 	for _, v := range []iptexec.Variant{iptexec.NFT, iptexec.Legacy} {
 		t.Run(string(v), func(t *testing.T) { test(newNode(t, v)) })
 	}
@@ -87,9 +87,7 @@ func (n *node) contents(f model.Family) (c contents) {
 }
 
 // dualStack are the rules of two Services, one in each family, that have everything.
-func dualStack(t testing.TB) *Ruleset { return Compile(dualStackPlan(t), DefaultOptions()) }
-
-func dualStackPlan(testing.TB) *plan.Plan {
+func dualStack() *Ruleset {
 	s, sl := service(model.IPv4, []string{"10.96.0.10", "10.244.1.5", "10.244.2.5"})
 	external(s)
 	s.ClusterIPs = addrs("10.96.0.10", "fd00:96::a")
@@ -97,21 +95,21 @@ func dualStackPlan(testing.TB) *plan.Plan {
 	six := *sl
 	six.Name.Name, six.Family = "web-6", model.IPv6
 	six.Endpoints = []model.Endpoint{endpointAt(addrs("fd00:244:2::5")[0])}
-	return planOf(s, sl, &six)
+	return Compile(planOf(s, sl, &six), DefaultOptions())
 }
 
 func TestSecondApplyWritesNothing(t *testing.T) {
 	eachVariant(t, func(n *node) {
-		if r := n.apply(dualStack(n), false); r.Written == 0 {
+		if r := n.apply(dualStack(), false); r.Written == 0 {
 			n.Fatal("the first writes nothing")
 		}
 		for _, recheck := range []bool{false, true} {
-			if r := n.apply(dualStack(n), recheck); r.Written != 0 || r.Restored != nil {
+			if r := n.apply(dualStack(), recheck); r.Written != 0 || r.Restored != nil {
 				n.Errorf("recheck %v: %+v", recheck, r)
 			}
 		}
 		n.restart()
-		if r := n.apply(dualStack(n), false); r.Written != 0 {
+		if r := n.apply(dualStack(), false); r.Written != 0 {
 			n.Errorf("another process: %+v", r)
 		}
 	})
@@ -126,10 +124,10 @@ func TestOwnWritesAreNotReadBack(t *testing.T) {
 			n.deps.Tables[f] = &counts[f]
 		}
 		n.restart()
-		n.apply(dualStack(n), false)
+		n.apply(dualStack(), false)
 		n.apply(Compile(planOf(service(model.IPv4, []string{"10.96.0.11", "10.244.1.6"})), DefaultOptions()), false)
-		n.apply(dualStack(n), false)
-		n.apply(dualStack(n), false)
+		n.apply(dualStack(), false)
+		n.apply(dualStack(), false)
 		_, tells, _ := n.deps.Tables[0].Generation()
 		for f, c := range counts {
 			if tells && c.saves != 1 {
@@ -137,7 +135,7 @@ func TestOwnWritesAreNotReadBack(t *testing.T) {
 			}
 		}
 		n.give(model.IPv6, "*nat\n-F KUBE-MARK-MASQ\nCOMMIT\n")
-		if r := n.apply(dualStack(n), false); tells && len(r.Restored) != 1 {
+		if r := n.apply(dualStack(), false); tells && len(r.Restored) != 1 {
 			n.Errorf("what somebody else did goes unnoticed: %+v", r)
 		}
 	})
@@ -155,7 +153,7 @@ func (c *countSaves) Save(ctx context.Context) ([]byte, error) {
 
 func TestRestoresByHand(t *testing.T) {
 	eachVariant(t, func(n *node) {
-		n.apply(dualStack(n), false)
+		n.apply(dualStack(), false)
 		n.give(model.IPv4, "*nat\n-D PREROUTING -m comment --comment \"kubernetes service portals\" -j KUBE-SERVICES\n-F KUBE-MARK-MASQ\nCOMMIT\n")
 		n.give(model.IPv6, "*filter\n-F FORWARD\n:KUBE-FORWARD - [0:0]\n-X KUBE-FORWARD\nCOMMIT\n")
 		want := []string{
@@ -163,10 +161,10 @@ func TestRestoresByHand(t *testing.T) {
 			"IPv6 filter KUBE-FORWARD", "IPv6 filter FORWARD → KUBE-PROXY-FIREWALL", "IPv6 filter FORWARD → KUBE-FORWARD",
 			"IPv6 filter FORWARD → KUBE-SERVICES", "IPv6 filter FORWARD → KUBE-EXTERNAL-SERVICES",
 		}
-		if diff := cmp.Diff(want, n.apply(dualStack(n), true).Restored); diff != "" {
+		if diff := cmp.Diff(want, n.apply(dualStack(), true).Restored); diff != "" {
 			n.Errorf("restored (-want +got):\n%s", diff)
 		}
-		if r := n.apply(dualStack(n), true); r.Written != 0 {
+		if r := n.apply(dualStack(), true); r.Written != 0 {
 			n.Errorf("still %+v", r)
 		}
 	})
@@ -214,7 +212,7 @@ func TestForeignRulesSurvive(t *testing.T) {
 		if !slices.Contains(before, "FORWARD drops: true") {
 			n.Fatalf("policy of FORWARD: %q", before)
 		}
-		n.apply(dualStack(n), false)
+		n.apply(dualStack(), false)
 		n.give(model.IPv4, "*filter\n-I INPUT 1 -s 9.9.9.9/32 -j ACCEPT\n-A FORWARD -s 9.9.9.9/32 -j ACCEPT\nCOMMIT\n")
 		n.apply(Compile(planOf(service(model.IPv4, []string{"10.96.0.11"})), DefaultOptions()), true)
 		n.give(model.IPv4, "*filter\n-D INPUT -s 9.9.9.9/32 -j ACCEPT\n-D FORWARD -s 9.9.9.9/32 -j ACCEPT\nCOMMIT\n")
@@ -306,7 +304,7 @@ func TestTellsOtherVariant(t *testing.T) {
 // TestKernelRefusesALine: the error names the Service port, and the next Apply works.
 func TestKernelRefusesALine(t *testing.T) {
 	eachVariant(t, func(n *node) {
-		r := dualStack(n)
+		r := dualStack()
 		nat := r.families[model.IPv4].chains[Nat]
 		good := nat[chainServices]
 		nat[chainServices] = strings.Replace(good, "--dport 80", "--dport eighty", 1)

@@ -34,6 +34,7 @@ func TestReadmeExcerpt(t *testing.T) {
 
 // serviceRules are the rules that lead to the Service of a golden file and those of its own, indented.
 func serviceRules(t *testing.T) (text string) {
+	t.Helper()
 	golden, err := os.ReadFile("testdata/load-balancer-local.ipv4.rules")
 	if err != nil {
 		t.Fatal(err)

@@ -135,7 +135,11 @@ func endpoint(t *rapid.T, f model.Family) model.Endpoint {
 		e.Node = ""
 	}
 	state := rapid.SampledFrom([]model.Endpoint{
-		{Ready: true, Serving: true}, {Ready: true, Serving: true}, {Serving: true, Terminating: true}, {Serving: true}, {},
+		{Ready: true, Serving: true},
+		{Ready: true, Serving: true},
+		{Serving: true, Terminating: true},
+		{Serving: true},
+		{},
 		{Ready: true, Serving: true, Terminating: true},
 	}).Draw(t, "state")
 	e.Ready, e.Serving, e.Terminating = state.Ready, state.Serving, state.Terminating
