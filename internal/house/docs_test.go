@@ -49,6 +49,7 @@ func TestCommandsInDocs(t *testing.T) {
 }
 
 func (c command) run(t *testing.T, bin string) {
+	t.Helper()
 	line := c.line
 	if strings.HasPrefix(line, "go test") {
 		line += " -run '^$'" // these tests cannot run themselves; what is named must be there and build

@@ -82,6 +82,7 @@ type world struct {
 
 // send asks the kernel of a lab.
 func (w world) send(t *testing.T, mode scenario.Mode) {
+	t.Helper()
 	way := mode.Packets(t, scenario.Up(t, w.topology), w.topology)
 	if err := way.Follow(w.plan, plan.Changes{}); err != nil {
 		t.Fatal(err)
