@@ -35,8 +35,12 @@ func (in Input) optionsHere() (iptables.Options, error) {
 	return o, nil
 }
 
-func setRouteLocalnet() error {
-	_, err := sysctl.Set(keyRouteLocalnet, "1")
+func setRouteLocalnet(on bool) error {
+	value := "0"
+	if on {
+		value = "1"
+	}
+	_, err := sysctl.Set(keyRouteLocalnet, value)
 	return err
 }
 

@@ -102,7 +102,7 @@ func Cleanup(ctx context.Context, out io.Writer) (err error) {
 			all = append(all, iptables.Other{Name: fmt.Sprintf("%s (%s)", model.Family(f), variant), Tables: t})
 		}
 	}
-	b := iptables.New(iptables.DefaultOptions(), iptables.Deps{Others: all})
+	b := iptables.New(iptables.DefaultOptions(), iptables.Deps{Others: all, RouteLocalnet: setRouteLocalnet})
 	found, err := b.OtherVariant(ctx)
 	if err := errors.Join(err, b.Cleanup(ctx)); err != nil {
 		return err

@@ -29,8 +29,8 @@ type Deps struct {
 	// left chains. They are only looked at, and cleaned up.
 	Others []Other
 	// RouteLocalnet has the kernel route packets from loopback addresses to elsewhere, which node ports on localhost
-	// need. Nil: that is somebody else's business.
-	RouteLocalnet func() error
+	// need, or no longer do so. Nil: that is somebody else's business.
+	RouteLocalnet func(on bool) error
 }
 
 // Other is tables and what they are called in messages.
@@ -72,7 +72,7 @@ func (b *Backend) Apply(ctx context.Context, r backend.Ruleset, recheck bool) (t
 		}
 		result, err := b.sides[f].apply(ctx, rs.families[f], recheck)
 		if err == nil && rs.families[f].localhost() && b.deps.RouteLocalnet != nil {
-			err = b.deps.RouteLocalnet() // not before KUBE-FIREWALL guards loopback addresses
+			err = b.deps.RouteLocalnet(true) // not before KUBE-FIREWALL guards loopback addresses
 		}
 		if err != nil {
 			errs = append(errs, &backend.FamilyError{Family: f, Err: err})

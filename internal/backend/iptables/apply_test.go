@@ -3,6 +3,7 @@ package iptables
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -79,7 +80,7 @@ func newTestBackend(legacy bool) (*Backend, [2]*fakeTables) {
 // onFakes is a new process that works with kernels that there are already.
 func onFakes(fakes [2]*fakeTables) *Backend {
 	return New(DefaultOptions(), Deps{
-		Tables: [2]Tables{fakes[0], fakes[1]}, RouteLocalnet: func() error { return nil },
+		Tables: [2]Tables{fakes[0], fakes[1]}, RouteLocalnet: func(bool) error { return nil },
 	})
 }
 
@@ -221,27 +222,40 @@ func TestFaultsLoseNothing(t *testing.T) {
 }
 
 func TestCleanup(t *testing.T) {
-	foreign := "-A PREROUTING -s 9.9.9.9/32 -j ACCEPT\n"
-	b, fakes := newTestBackend(false)
-	fakes[0].contents[Nat][chainPrerouting] = foreign
-	if _, err := b.Apply(t.Context(), webRules(), false); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 { // the second finds nothing, which is no error
-		if err := b.Cleanup(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want := emptyKernel()
-	want[Nat][chainPrerouting] = foreign
-	want[Filter][chainFirewall] = webRules().families[0].firewall
-	want[Filter][chainInput] = firewallJumps[0].rule + "\n"
-	want[Filter][chainOutput] = firewallJumps[1].rule + "\n"
-	if diff := cmp.Diff(want, fakes[0].contents); diff != "" {
-		t.Errorf("left (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(emptyKernel(), fakes[1].contents); diff != "" {
-		t.Errorf("left of IPv6 (-want +got):\n%s", diff)
+	const foreign = "-A PREROUTING -s 9.9.9.9/32 -j ACCEPT\n"
+	for _, kubelet := range []bool{false, true} {
+		t.Run(fmt.Sprintf("kubelet %t", kubelet), func(t *testing.T) {
+			b, fakes := newTestBackend(false)
+			var route []bool
+			b.deps.RouteLocalnet = func(on bool) error { route = append(route, on); return nil }
+			fakes[0].contents[Nat][chainPrerouting] = foreign
+			want := emptyKernel()
+			want[Nat][chainPrerouting] = foreign
+			if kubelet {
+				fakes[0].contents[Mangle]["KUBE-KUBELET-CANARY"] = ""
+				want[Mangle]["KUBE-KUBELET-CANARY"] = ""
+				want[Filter][chainFirewall] = webRules().families[0].firewall
+				want[Filter][chainInput] = firewallJumps[0].rule + "\n"
+				want[Filter][chainOutput] = firewallJumps[1].rule + "\n"
+			}
+			if _, err := b.Apply(t.Context(), webRules(), false); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // the second finds nothing, which is no error
+				if err := b.Cleanup(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := cmp.Diff(want, fakes[0].contents); diff != "" {
+				t.Errorf("left (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(emptyKernel(), fakes[1].contents); diff != "" {
+				t.Errorf("left of IPv6 (-want +got):\n%s", diff)
+			}
+			if lowered := slices.Contains(route, false); lowered == kubelet {
+				t.Errorf("route_localnet was set to %v, and kubelet is there: %t", route, kubelet)
+			}
+		})
 	}
 }
 

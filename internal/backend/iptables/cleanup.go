@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"sluice/internal/model"
 )
 
-// Cleanup removes all chains of ours and the jumps to them, from the tables of both variants. KUBE-FIREWALL stays:
-// it is kubelet's as well.
+// Cleanup removes all chains of ours and the jumps to them, from the tables of both variants. KUBE-FIREWALL stays
+// where kubelet is at work, or where others have rules in it.
 func (b *Backend) Cleanup(ctx context.Context) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -23,23 +24,58 @@ func (b *Backend) Cleanup(ctx context.Context) error {
 	}
 	var errs []error
 	for _, o := range all {
-		if err := cleanup(ctx, o); err != nil {
+		if err := b.cleanup(ctx, o); err != nil {
 			errs = append(errs, fmt.Errorf("clean up %s: %w", o.Name, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func cleanup(ctx context.Context, t Tables) error {
+func (b *Backend) cleanup(ctx context.Context, t Tables) error {
 	have, err := read(ctx, t, contents{})
 	if err != nil {
 		return err
 	}
 	d := removal(have)
+	if guardIsOurs(have) {
+		d[Filter].unguard(have[Filter])
+		// The guard goes after what it guards: packets to loopback addresses must not get in between.
+		if b.deps.RouteLocalnet != nil {
+			if err := b.deps.RouteLocalnet(false); err != nil {
+				return err
+			}
+		}
+	}
 	if d.size() == 0 {
 		return nil
 	}
 	return t.Restore(ctx, d.text())
+}
+
+// kubeletChains tell that kubelet is at work, which needs KUBE-FIREWALL as well.
+var kubeletChains = [...]string{"KUBE-IPTABLES-HINT", "KUBE-KUBELET-CANARY"}
+
+// guardIsOurs reports whether KUBE-FIREWALL holds our rule and no other, on a node without kubelet.
+func guardIsOurs(have contents) bool {
+	for _, name := range kubeletChains {
+		if _, ok := have[Mangle][name]; ok {
+			return false
+		}
+	}
+	rules := lines(have[Filter][chainFirewall])
+	return len(rules) == 1 && sameLine(rules[0], strings.TrimSuffix(guardRule(model.IPv4), "\n"))
+}
+
+// unguard removes KUBE-FIREWALL and the jumps to it.
+func (d *tableDelta) unguard(have map[string]string) {
+	for _, from := range kernelChains {
+		for _, l := range lines(have[from]) {
+			if targetOf(l) == chainFirewall {
+				d.edits = append(d.edits, edit{deletion, jump{Filter, from, l}})
+			}
+		}
+	}
+	d.remove = append(d.remove, chainFirewall)
 }
 
 // removal finds what takes all that is ours out of have.

@@ -77,9 +77,14 @@ func (c *compiler) firewallRules() string {
 	if !c.node.NodePorts[c.family].Loopback {
 		return ""
 	}
+	return guardRule(c.family)
+}
+
+// guardRule is the rule in KUBE-FIREWALL that kubelet writes as well.
+func guardRule(f model.Family) string {
 	text := chainText{chain: chainFirewall}
 	text.add(rule{
-		src: not(loopback[c.family]), dst: loopback[c.family], comment: "block incoming localnet connections",
+		src: not(loopback[f]), dst: loopback[f], comment: "block incoming localnet connections",
 		match: "-m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT", target: "DROP",
 	})
 	return string(text.buf)

@@ -44,7 +44,7 @@ const (
 	chainMasquerade    = "KUBE-POSTROUTING"       // nat
 	chainMark          = "KUBE-MARK-MASQ"         // nat
 	chainCanary        = "KUBE-PROXY-CANARY"      // every table; kube-proxy looks whether it is still there
-	// chainFirewall belongs to kubelet too, so only one rule in it is ours and it is never removed.
+	// chainFirewall belongs to kubelet too, so only one rule in it is ours.
 	chainFirewall = "KUBE-FIREWALL" // filter
 )
 

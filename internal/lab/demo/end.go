@@ -76,11 +76,11 @@ func (s *story) cleanUp(ctx context.Context) error {
 	return s.unreachable()
 }
 
-// leftovers are the lines that name chains of ours. KUBE-FIREWALL is shared with kubelet and stays.
+// leftovers are the lines that name chains of ours.
 func leftovers(saved string) string {
 	var found strings.Builder
 	for l := range strings.Lines(saved) {
-		if strings.Contains(strings.ReplaceAll(l, "KUBE-FIREWALL", ""), "KUBE-") {
+		if strings.Contains(l, "KUBE-") {
 			found.WriteString(l)
 		}
 	}

@@ -21,7 +21,7 @@ func iptablesInKernel() (backend.Backend, error) {
 			model.IPv4: tables{tools, iptexec.IPv4},
 			model.IPv6: tables{tools, iptexec.IPv6},
 		},
-		RouteLocalnet: func() error {
+		RouteLocalnet: func(bool) error {
 			_, err := sysctl.Set("net.ipv4.conf.all.route_localnet", "1")
 			return err
 		},

@@ -11,9 +11,28 @@ var protocols = []struct {
 	number int
 	name   string
 }{
-	{0, "all"}, {1, "icmp"}, {2, "igmp"}, {4, "ipencap"}, {6, "tcp"}, {17, "udp"}, {33, "dccp"}, {41, "ipv6"},
-	{47, "gre"}, {50, "esp"}, {51, "ah"}, {58, "ipv6-icmp"}, {58, "icmpv6"}, {58, "icmp6"}, {89, "ospf"},
-	{103, "pim"}, {108, "ipcomp"}, {112, "vrrp"}, {115, "l2tp"}, {132, "sctp"}, {135, "ipv6-mh"}, {135, "mh"},
+	{0, "all"},
+	{1, "icmp"},
+	{2, "igmp"},
+	{4, "ipencap"},
+	{6, "tcp"},
+	{17, "udp"},
+	{33, "dccp"},
+	{41, "ipv6"},
+	{47, "gre"},
+	{50, "esp"},
+	{51, "ah"},
+	{58, "ipv6-icmp"},
+	{58, "icmpv6"},
+	{58, "icmp6"},
+	{89, "ospf"},
+	{103, "pim"},
+	{108, "ipcomp"},
+	{112, "vrrp"},
+	{115, "l2tp"},
+	{132, "sctp"},
+	{135, "ipv6-mh"},
+	{135, "mh"},
 	{136, "udplite"},
 }
 
