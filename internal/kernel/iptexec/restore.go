@@ -24,8 +24,7 @@ func (t *Tools) Restore(ctx context.Context, f Family, text []byte, o RestoreOpt
 		input = readTableFirst(text)
 	}
 	_, err := run(ctx, t.restoreCommand(f, o), input)
-	var failed *failure
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*failure](err); ok {
 		return explain(f, t.Variant, input, failed)
 	}
 	return err

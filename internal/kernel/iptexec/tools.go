@@ -139,7 +139,7 @@ func installCommand(osRelease string) string {
 	)
 	text, _ := os.ReadFile(osRelease) // without it, all commands are told
 	for _, id := range regexp.MustCompile(`(?m)^ID(?:_LIKE)?="?([^"\n]*)`).FindAllStringSubmatch(string(text), -1) {
-		for _, name := range strings.Fields(id[1]) {
+		for name := range strings.FieldsSeq(id[1]) {
 			switch name {
 			case "debian", "ubuntu":
 				return apt

@@ -3,6 +3,7 @@ package netns
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os/exec"
 	"syscall"
 )
@@ -80,7 +81,7 @@ func (c *Cmd) Output() ([]byte, error) {
 		c.Stderr = &stderr
 	}
 	err := c.Run()
-	if exit, ok := err.(*exec.ExitError); ok {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		exit.Stderr = stderr.Bytes()
 	}
 	return stdout.Bytes(), err

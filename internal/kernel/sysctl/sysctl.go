@@ -60,8 +60,7 @@ func path(key string) string {
 
 // reason strips the path, which the key tells, and names a read-only mount.
 func reason(err error) error {
-	var at *os.PathError
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*os.PathError](err); ok {
 		err = at.Err
 	}
 	if errors.Is(err, syscall.EROFS) {

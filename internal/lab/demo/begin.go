@@ -65,7 +65,7 @@ func (s *story) makePods() error {
 		return err
 	}
 	if len(problems) > 0 {
-		return fmt.Errorf("the manifests of the demo: %s", problems[0])
+		return fmt.Errorf("the manifests of the demo: %w", problems[0])
 	}
 	services := map[string]string{"registry": "registry", "mysql": "mysql-service"}
 	for _, t := range templates {

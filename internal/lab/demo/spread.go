@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"strings"
 
 	"sluice/internal/lab"
 	"sluice/internal/model"
@@ -124,16 +125,16 @@ func (s *story) whose(seen string, from *lab.Host) string {
 
 // names lists pods as a sentence does.
 func names(pods []*pod) string {
-	text := ""
+	var text strings.Builder
 	for i, p := range pods {
 		switch {
 		case i == 0:
 		case i == len(pods)-1:
-			text += " and "
+			text.WriteString(" and ")
 		default:
-			text += ", "
+			text.WriteString(", ")
 		}
-		text += p.name
+		text.WriteString(p.name)
 	}
-	return text
+	return text.String()
 }

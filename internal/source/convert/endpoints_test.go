@@ -29,11 +29,11 @@ func slice(change func(*discoveryv1.EndpointSlice)) *discoveryv1.EndpointSlice {
 func TestSliceValues(t *testing.T) {
 	pod := &corev1.ObjectReference{Kind: "Pod", Name: "web-a"}
 	in := slice(func(s *discoveryv1.EndpointSlice) {
-		s.Ports = []discoveryv1.EndpointPort{{Port: ptr(int32(8080))}, {Name: ptr("dns"), Protocol: ptr(corev1.ProtocolUDP), Port: ptr(int32(53))}}
+		s.Ports = []discoveryv1.EndpointPort{{Port: new(int32(8080))}, {Name: new("dns"), Protocol: new(corev1.ProtocolUDP), Port: new(int32(53))}}
 		s.Endpoints = []discoveryv1.Endpoint{
-			{Addresses: []string{"10.0.0.01", "10.0.0.2"}, TargetRef: pod, NodeName: ptr("node-a")},
-			{Addresses: []string{"10.0.0.3"}, Conditions: discoveryv1.EndpointConditions{Ready: ptr(false), Terminating: ptr(true)}},
-			{Addresses: []string{"10.0.0.4"}, Conditions: discoveryv1.EndpointConditions{Serving: ptr(false)}, Hints: &discoveryv1.EndpointHints{
+			{Addresses: []string{"10.0.0.01", "10.0.0.2"}, TargetRef: pod, NodeName: new("node-a")},
+			{Addresses: []string{"10.0.0.3"}, Conditions: discoveryv1.EndpointConditions{Ready: new(false), Terminating: new(true)}},
+			{Addresses: []string{"10.0.0.4"}, Conditions: discoveryv1.EndpointConditions{Serving: new(false)}, Hints: &discoveryv1.EndpointHints{
 				ForZones: []discoveryv1.ForZone{{Name: "z1"}, {Name: "z2"}}, ForNodes: []discoveryv1.ForNode{{Name: "n1"}},
 			}},
 		}
@@ -75,9 +75,9 @@ func TestSliceProblems(t *testing.T) {
 		{"no service", func(s *discoveryv1.EndpointSlice) { s.Labels = nil }, notice("metadata.labels"), true},
 		{"address type", func(s *discoveryv1.EndpointSlice) { s.AddressType = "" }, one(skipped("addressType")), true},
 		{"port without number", port(discoveryv1.EndpointPort{}), notice("ports[0].port"), false},
-		{"port 0", port(discoveryv1.EndpointPort{Port: ptr(int32(0))}), notice("ports[0].port"), false},
-		{"port -1", port(discoveryv1.EndpointPort{Port: ptr(int32(-1))}), one(leftOut("ports[0].port")), false},
-		{"protocol", port(discoveryv1.EndpointPort{Port: ptr(int32(1)), Protocol: ptr(corev1.Protocol("ICMP"))}), one(leftOut("ports[0].protocol")), false},
+		{"port 0", port(discoveryv1.EndpointPort{Port: new(int32(0))}), notice("ports[0].port"), false},
+		{"port -1", port(discoveryv1.EndpointPort{Port: new(int32(-1))}), one(leftOut("ports[0].port")), false},
+		{"protocol", port(discoveryv1.EndpointPort{Port: new(int32(1)), Protocol: new(corev1.Protocol("ICMP"))}), one(leftOut("ports[0].protocol")), false},
 		{"no address", address(), one(leftOut("endpoints[0].addresses")), false},
 		{"other family", address("fd00::1"), one(leftOut("endpoints[0].addresses[0]")), false},
 		{"address", address("10.0.0.1/32"), one(leftOut("endpoints[0].addresses[0]")), false},
@@ -102,7 +102,7 @@ func TestEndpoints(t *testing.T) {
 	got, problems := convert.Endpoints(&corev1.Endpoints{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
 		Subsets: []corev1.EndpointSubset{{
-			Addresses:         []corev1.EndpointAddress{{IP: "10.0.0.1", NodeName: ptr("n")}, {IP: "fd00::1"}, {IP: "bad"}},
+			Addresses:         []corev1.EndpointAddress{{IP: "10.0.0.1", NodeName: new("n")}, {IP: "fd00::1"}, {IP: "bad"}},
 			NotReadyAddresses: []corev1.EndpointAddress{{IP: "10.0.0.2"}},
 			Ports:             []corev1.EndpointPort{{Port: 80}, {Name: "x", Port: 0}},
 		}, {}},
@@ -175,7 +175,7 @@ func TestPodSlices(t *testing.T) {
 		pod("e", 0, func(p *corev1.Pod) {
 			p.Spec.InitContainers = []corev1.Container{
 				{Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 1}}},
-				{Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}}, RestartPolicy: ptr(corev1.ContainerRestartPolicyAlways)},
+				{Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}}, RestartPolicy: new(corev1.ContainerRestartPolicyAlways)},
 			}
 		}),
 		pod("f", 8080, func(p *corev1.Pod) { p.Status.PodIPs = nil }),
@@ -254,8 +254,8 @@ func TestPodsOf(t *testing.T) {
 		want convert.PodTemplate
 	}{
 		{&corev1.ReplicationController{ObjectMeta: meta, Spec: corev1.ReplicationControllerSpec{Template: &spec}}, want("ReplicationController", 1)},
-		{&appsv1.ReplicaSet{ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{Template: spec, Replicas: ptr(int32(0))}}, want("ReplicaSet", 0)},
-		{&appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{Template: spec, Replicas: ptr(int32(3))}}, want("Deployment", 3)},
+		{&appsv1.ReplicaSet{ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{Template: spec, Replicas: new(int32(0))}}, want("ReplicaSet", 0)},
+		{&appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{Template: spec, Replicas: new(int32(3))}}, want("Deployment", 3)},
 	} {
 		got, ok := convert.PodsOf(test.in)
 		if diff := cmp.Diff(test.want, got); diff != "" || !ok {

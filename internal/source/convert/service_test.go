@@ -36,8 +36,6 @@ func prefixes(list ...string) (out []netip.Prefix) {
 	return out
 }
 
-func ptr[T any](v T) *T { return &v }
-
 // web is a Service with nothing but what it must have.
 func web(change func(*corev1.Service)) *corev1.Service {
 	s := &corev1.Service{
@@ -86,10 +84,10 @@ func TestServiceValues(t *testing.T) {
 		}, func(s *model.Service) { s.Affinity = 3 * time.Hour }},
 		{"longest affinity", func(s *corev1.Service) {
 			s.Spec.SessionAffinity = "ClientIP"
-			s.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: ptr(int32(86400))}}
+			s.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: new(int32(86400))}}
 		}, func(s *model.Service) { s.Affinity = 24 * time.Hour }},
 		{"policies", func(s *corev1.Service) {
-			s.Spec.InternalTrafficPolicy, s.Spec.ExternalTrafficPolicy = ptr(corev1.ServiceInternalTrafficPolicyLocal), "Local"
+			s.Spec.InternalTrafficPolicy, s.Spec.ExternalTrafficPolicy = new(corev1.ServiceInternalTrafficPolicyLocal), "Local"
 		}, func(s *model.Service) { s.InternalPolicy, s.ExternalPolicy = model.PolicyLocal, model.PolicyLocal }},
 		{"one number for two protocols", func(s *corev1.Service) {
 			s.Spec.Type = "NodePort"
@@ -107,8 +105,8 @@ func TestServiceValues(t *testing.T) {
 			s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{
 				{IP: "192.0.2.1"},
 				{Hostname: "lb.example"},
-				{IP: "192.0.2.2", IPMode: ptr(corev1.LoadBalancerIPModeVIP)},
-				{IP: "192.0.2.3", IPMode: ptr(corev1.LoadBalancerIPModeProxy)},
+				{IP: "192.0.2.2", IPMode: new(corev1.LoadBalancerIPModeVIP)},
+				{IP: "192.0.2.3", IPMode: new(corev1.LoadBalancerIPModeProxy)},
 			}
 		}, func(s *model.Service) {
 			s.Type, s.ExternalPolicy, s.HealthCheckNodePort = model.LoadBalancer, model.PolicyLocal, 32000
@@ -160,7 +158,7 @@ func TestServiceProblems(t *testing.T) {
 		{"affinity of no time", func(s *corev1.Service) { affinity(s, 0) }, skipped("spec.sessionAffinityConfig.clientIP.timeoutSeconds")},
 		{"affinity too long", func(s *corev1.Service) { affinity(s, 86401) }, skipped("spec.sessionAffinityConfig.clientIP.timeoutSeconds")},
 		{"internal policy", func(s *corev1.Service) {
-			s.Spec.InternalTrafficPolicy = ptr(corev1.ServiceInternalTrafficPolicy("local"))
+			s.Spec.InternalTrafficPolicy = new(corev1.ServiceInternalTrafficPolicy("local"))
 		}, skipped("spec.internalTrafficPolicy")},
 		{"external policy", func(s *corev1.Service) { s.Spec.ExternalTrafficPolicy = "Node" }, skipped("spec.externalTrafficPolicy")},
 		{"source range", func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"10.0.0.0/8", "10.0.0.1"} }, skipped("spec.loadBalancerSourceRanges[1]")},
@@ -187,7 +185,7 @@ func TestServiceProblems(t *testing.T) {
 		}, leftOut("status.loadBalancer.ingress[0].ip")},
 		{"IP mode", func(s *corev1.Service) {
 			s.Spec.Type = "LoadBalancer"
-			s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.1", IPMode: ptr(corev1.LoadBalancerIPMode("vip"))}}
+			s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.1", IPMode: new(corev1.LoadBalancerIPMode("vip"))}}
 		}, leftOut("status.loadBalancer.ingress[0].ipMode")},
 		{"health check port", func(s *corev1.Service) { s.Spec.HealthCheckNodePort = -3 }, leftOut("spec.healthCheckNodePort")},
 		{"health check port with policy Cluster", func(s *corev1.Service) {

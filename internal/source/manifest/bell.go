@@ -185,7 +185,7 @@ func (b *bell) wait(ctx context.Context, poll time.Duration) rings {
 				rung.paths[e.Name] = true
 				ring()
 			}
-		case <-errs: // events were lost
+		case <-errs: //nolint:errcheck // whichever it was, events were lost
 			rung.all = true
 			ring()
 		}

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -151,7 +152,7 @@ func strict[T any](o *object, js []byte) *T {
 	}
 	for _, e := range unclear {
 		field := ""
-		if f, ok := e.(kjson.FieldError); ok {
+		if f, ok := errors.AsType[kjson.FieldError](e); ok {
 			field = f.FieldPath()
 		}
 		if strings.HasPrefix(e.Error(), "duplicate field") {

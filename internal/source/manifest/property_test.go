@@ -63,7 +63,7 @@ func TestSplitOverFiles(t *testing.T) {
 		t.Fatalf("snapshot %v, problems %v, error %v", want, problems, err)
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		dir, err := os.MkdirTemp("", "manifest")
+		dir, err := os.MkdirTemp("", "manifest") //nolint:usetesting // rapid.T has no TempDir
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,7 @@ func objectTexts(t *testing.T) (out []string) {
 		if filepath.Ext(f.Name) != ".yaml" {
 			continue
 		}
-		for _, text := range strings.Split(string(f.Data), "---\n") {
+		for text := range strings.SplitSeq(string(f.Data), "---\n") {
 			if !strings.Contains(text, "web-3") {
 				out = append(out, text)
 			}

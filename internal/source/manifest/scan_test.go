@@ -190,6 +190,7 @@ func BenchmarkReadOneFileOfManyChanged(b *testing.B) {
 
 // benchChange changes the first port in a file, time and again, and waits for a Snapshot of all paths.
 func benchChange(b *testing.B, paths, file string, text []byte) {
+	b.Helper()
 	w := testWatcher(b, paths)
 	w.scan(rings{all: true})
 	for _, f := range w.files { // as if they were written long ago
@@ -208,6 +209,7 @@ func benchChange(b *testing.B, paths, file string, text []byte) {
 }
 
 func mustStat(b *testing.B, path string) os.FileInfo {
+	b.Helper()
 	info, err := os.Stat(path)
 	if err != nil {
 		b.Fatal(err)

@@ -3,6 +3,7 @@ package manifest
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"sluice/internal/model"
@@ -47,10 +48,8 @@ type watcher struct {
 }
 
 func newWatcher(paths []string) (*watcher, error) {
-	for _, path := range paths {
-		if path == Stdin {
-			return nil, errors.New("standard input can be read, but not watched")
-		}
+	if slices.Contains(paths, Stdin) {
+		return nil, errors.New("standard input can be read, but not watched")
 	}
 	bell, err := newBell(paths)
 	if err != nil {
@@ -79,8 +78,10 @@ func (w *watcher) snapshot() (*model.Snapshot, []Problem) {
 	s := a.snapshot(w.memo)
 	problems := a.sorted(w.order)
 	for _, t := range w.bell.troubles() {
-		problems = append(problems, Problem{File: t.dir, Severity: convert.Warning,
-			Message: "changes are found only every " + w.poll.String() + ": " + t.err.Error()})
+		problems = append(problems, Problem{
+			File: t.dir, Severity: convert.Warning,
+			Message: "changes are found only every " + w.poll.String() + ": " + t.err.Error(),
+		})
 	}
 	return s, problems
 }

@@ -56,7 +56,7 @@ func (s *seen) state() (services string, problems []manifest.Problem, told bool)
 		return "", nil, false
 	}
 	var names []string
-	for _, line := range strings.Split(describe(s.snapshot), "\n") {
+	for line := range strings.SplitSeq(describe(s.snapshot), "\n") {
 		if f := strings.Fields(line); len(f) > 3 && f[0] == "Service" {
 			names = append(names, strings.TrimPrefix(f[1], "default/")+"@"+strings.Trim(f[3], "[]"))
 		}

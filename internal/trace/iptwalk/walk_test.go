@@ -107,8 +107,10 @@ func TestRules(t *testing.T) {
 		{"addrtype", "-m addrtype ! --dst-type LOCAL " + to, "forward 1.1.1.1:1=1"},
 		{"physdev", "-m physdev --physdev-is-bridged " + to, "unhandled"},
 		{"nfacct", "-m nfacct --nfacct-name x " + to, "forward 1.1.1.1:1=1"},
-		{"nth", "-m statistic --mode nth --every 3 --packet 0 " + to + "\n-m statistic --mode nth --every 2 --packet 0 -j DNAT --to-destination 2.2.2.2:2\n-j DNAT --to-destination 3.3.3.3:3",
-			"forward 1.1.1.1:1=0.3333 2.2.2.2:2=0.3333 3.3.3.3:3=0.3333"},
+		{
+			"nth", "-m statistic --mode nth --every 3 --packet 0 " + to + "\n-m statistic --mode nth --every 2 --packet 0 -j DNAT --to-destination 2.2.2.2:2\n-j DNAT --to-destination 3.3.3.3:3",
+			"forward 1.1.1.1:1=0.3333 2.2.2.2:2=0.3333 3.3.3.3:3=0.3333",
+		},
 		{"range", "-j DNAT --to-destination 1.1.1.1-1.1.1.4", "forward 1.1.1.1:80=0.25 1.1.1.2:80=0.25 1.1.1.3:80=0.25 1.1.1.4:80=0.25"},
 		{"redirect", "-p tcp -j REDIRECT --to-ports 99", "forward 192.168.7.5:99=1"},
 		{"recent", "-m recent --rcheck --name X -j DROP\n-m recent --set --name X " + to, "forward 1.1.1.1:1=1"},
