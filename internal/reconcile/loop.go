@@ -135,16 +135,21 @@ func (l *Loop) sync(ctx context.Context) {
 	}
 	now := time.Now()
 	l.notices.remind(now)
-	if l.pace.writeDue(now) && !l.apply(ctx, l.pace.recheckDue(now)) {
+	var failed [2]bool
+	switch {
+	case l.pace.writeDue(now):
+		failed = l.apply(ctx, l.pace.recheckDue(now))
+	case !l.pace.sweepDue():
 		return
 	}
-	l.sweep(ctx)
+	l.sweep(ctx, failed)
 }
 
 // applyLimit bounds an Apply in case something hangs in it. The slowest honest one takes seconds.
 const applyLimit = 5 * time.Minute
 
-func (l *Loop) apply(ctx context.Context, recheck bool) (ok bool) {
+// apply writes the rules, and tells for which families that failed.
+func (l *Loop) apply(ctx context.Context, recheck bool) (failed [2]bool) {
 	ctx, cancel := context.WithTimeout(ctx, applyLimit)
 	defer cancel()
 	start := time.Now()
@@ -152,14 +157,15 @@ func (l *Loop) apply(ctx context.Context, recheck bool) (ok bool) {
 	end := time.Now()
 	l.history.NoteFrontends(result.Former)
 	l.logResult(result, end.Sub(start))
-	l.status.applied(backend.FailedFamilies(err), err, end)
+	failed = backend.FailedFamilies(err)
+	l.status.applied(failed, err, end)
 	if err != nil {
 		wait := l.pace.failed(end)
 		l.Log.Error("the kernel is not as it should be", "error", err, "retry in", wait)
-		return false
+		return failed
 	}
 	l.pace.succeeded(end, recheck)
-	return true
+	return failed
 }
 
 func (l *Loop) logResult(r backend.Result, took time.Duration) {
@@ -174,14 +180,21 @@ func (l *Loop) logResult(r backend.Result, took time.Duration) {
 }
 
 // sweep removes what connection tracking still does by rules of the past. It comes after the rules, or clients that
-// keep sending would be led astray again at once.
-func (l *Loop) sweep(ctx context.Context) {
-	if !l.history.Due() || l.Sweep == nil {
+// keep sending would be led astray again at once; so the entries of a family whose rules failed stay until these are
+// right.
+func (l *Loop) sweep(ctx context.Context, failed [2]bool) {
+	switch {
+	case failed == [2]bool{true, true}:
+		return
+	case !l.history.Due() || l.Sweep == nil:
 		l.history.Forget()
 		return
 	}
 	p := l.Planner.Plan()
 	removed, err := l.Sweep(ctx, func(f flows.Flow) flows.Reason {
+		if failed[model.FamilyOf(f.To.Addr())] {
+			return flows.Fresh
+		}
 		reason := l.history.Stale(p, f)
 		if reason != flows.Fresh {
 			l.Log.Debug("stale UDP entry", "client", f.Client, "to", f.To, "server", f.Server, "because", string(reason))
@@ -197,5 +210,7 @@ func (l *Loop) sweep(ctx context.Context) {
 		return
 	}
 	l.pace.swept()
-	l.history.Forget()
+	if failed == [2]bool{} {
+		l.history.Forget()
+	}
 }

@@ -273,3 +273,36 @@ func TestOneFamilyFails(t *testing.T) {
 		}
 	})
 }
+
+// A family whose rules fail does not keep stale entries of the other, and its own go once its rules are right.
+func TestSweepsTheFamilyThatWorks(t *testing.T) {
+	run(t, func(w *world) {
+		t := w.t
+		s, slice := service("a", 1, 5300)
+		s.ClusterIPs = append(s.ClusterIPs, netip.MustParseAddr("fd00:96::1"))
+		six := *slice
+		six.Name.Name, six.Family = "a-six", model.IPv6
+		six.Endpoints = []model.Endpoint{{Address: netip.MustParseAddr("fd00:244::1"), Ready: true, Serving: true}}
+		next := w.snap.Clone()
+		next.Slices[six.Name] = &six
+		w.send(next)
+		w.put(s, slice)
+		w.wait(10 * time.Second)
+
+		w.tracking.flows = []flows.Flow{
+			{Client: netip.MustParseAddrPort("10.244.9.9:4000"), To: netip.MustParseAddrPort("10.96.0.1:53"), Server: netip.MustParseAddrPort("10.244.0.1:5300")},
+			{Client: netip.MustParseAddrPort("[fd00:244::9]:4000"), To: netip.MustParseAddrPort("[fd00:96::1]:53"), Server: netip.MustParseAddrPort("[fd00:244::1]:5300")},
+		}
+		w.kernel.fail = func() error { return &backend.FamilyError{Family: model.IPv6, Err: errRestore} }
+		w.remove("a")
+		w.wait(time.Minute)
+		if left := w.tracking.flows; len(left) != 1 || !left[0].To.Addr().Is6() {
+			t.Errorf("left while IPv6 fails: %v, want the IPv6 flow alone", left)
+		}
+		w.kernel.fail = nil
+		w.wait(time.Minute)
+		if len(w.tracking.flows) != 0 {
+			t.Errorf("left at the end: %v", w.tracking.flows)
+		}
+	})
+}

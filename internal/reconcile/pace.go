@@ -80,8 +80,9 @@ func (p *pace) sweepFailed(now time.Time) time.Duration {
 	return wait
 }
 
-// sweepDue reports whether a sweep is to be repeated. Before the rules are right there is no point in it.
-func (p *pace) sweepDue() bool { return p.sweepFailures > 0 && p.failures == 0 }
+// sweepDue reports whether a sweep is to be repeated. Before the rules are right there is no point in it: the write that
+// makes them so is followed by one.
+func (p *pace) sweepDue() bool { return p.sweepFailures > 0 && p.failures == 0 && !p.changed }
 
 func (p *pace) swept() { p.sweepFailures = 0 }
 
