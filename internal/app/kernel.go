@@ -50,26 +50,25 @@ func routesLocalnet() (bool, error) {
 }
 
 // system finds the tables of this network namespace, save those of families that the kernel lacks, which lacking tells
-// of. At least one family is there.
+// of. At least one family is there. That the other variant's tables cannot be read is no error here: who looks at them
+// is told.
 func system(ctx context.Context) (deps iptables.Deps, used iptexec.Variant, lacking, err error) {
 	if deps, used, err = iptables.System(ctx, ""); err != nil {
 		return deps, used, nil, err
 	}
-	gone := func(t iptables.Tables) bool {
-		_, saveErr := t.Save(ctx)
-		if errors.Is(saveErr, iptables.ErrNoFamily) {
-			lacking = errors.Join(lacking, saveErr)
-			return true
-		}
-		err = errors.Join(err, saveErr)
-		return false
-	}
 	for _, f := range model.Families {
-		if gone(deps.Tables[f]) {
+		switch _, saveErr := deps.Tables[f].Save(ctx); {
+		case errors.Is(saveErr, iptables.ErrNoFamily):
+			lacking = errors.Join(lacking, saveErr)
 			deps.Tables[f] = nil
+		default:
+			err = errors.Join(err, saveErr)
 		}
 	}
-	deps.Others = slices.DeleteFunc(deps.Others, func(o iptables.Other) bool { return gone(o.Tables) })
+	deps.Others = slices.DeleteFunc(deps.Others, func(o iptables.Other) bool {
+		_, saveErr := o.Save(ctx)
+		return errors.Is(saveErr, iptables.ErrNoFamily)
+	})
 	if deps.Tables == [2]iptables.Tables{} {
 		err = errors.Join(lacking, err)
 	}
