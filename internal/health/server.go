@@ -33,7 +33,8 @@ type Server struct {
 type listener struct {
 	answer answer
 	server *http.Server // nil: it could not be listened at
-	failed string       // why
+	socket net.Listener
+	failed string // why
 }
 
 // New makes a Server. healthy tells whether the proxy itself does its work.
@@ -145,8 +146,8 @@ func (s *Server) open(at netip.AddrPort, l *listener) error {
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: s.handler(l), ReadHeaderTimeout: 5 * time.Second}
-	l.server = server
+	server := &http.Server{Handler: s.handler(l), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
+	l.server, l.socket = server, socket
 	go func() {
 		if err := server.Serve(socket); !errors.Is(err, http.ErrServerClosed) {
 			s.log.Error("health check node port", "address", at, "error", err)
@@ -166,7 +167,10 @@ func (s *Server) close() {
 }
 
 func (l *listener) close() {
-	if l.server != nil {
-		_ = l.server.Close() // what it could report is of no use any more
+	if l.server == nil {
+		return
 	}
+	_ = l.server.Close() // what it could report is of no use any more
+	// A server that has not begun to serve does not know of its socket yet, and the port may be wanted at once.
+	_ = l.socket.Close()
 }
