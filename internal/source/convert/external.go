@@ -3,6 +3,7 @@ package convert
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -22,7 +23,7 @@ func externalIPs(n *notes, in []string) []netip.Addr {
 			n.error(at("spec.externalIPs", i), "%q: %v (left out)", text, err)
 			continue
 		}
-		out = append(out, addr)
+		out = appendNew(out, addr)
 	}
 	return out
 }
@@ -62,12 +63,20 @@ func loadBalancerIPs(n *notes, t model.ServiceType, in []corev1.LoadBalancerIngr
 		case err != nil:
 			n.error(field+".ipMode", "%v (left out)", err)
 		case mode == corev1.LoadBalancerIPModeProxy:
-			proxy = append(proxy, addr)
+			proxy = appendNew(proxy, addr)
 		default:
-			vip = append(vip, addr)
+			vip = appendNew(vip, addr)
 		}
 	}
 	return vip, proxy
+}
+
+// appendNew adds an address that is not there: one that is written twice is served once.
+func appendNew(to []netip.Addr, a netip.Addr) []netip.Addr {
+	if slices.Contains(to, a) {
+		return to
+	}
+	return append(to, a)
 }
 
 func ipMode(m *corev1.LoadBalancerIPMode) (corev1.LoadBalancerIPMode, error) {

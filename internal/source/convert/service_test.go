@@ -107,6 +107,7 @@ func TestServiceValues(t *testing.T) {
 				{Hostname: "lb.example"},
 				{IP: "192.0.2.2", IPMode: new(corev1.LoadBalancerIPModeVIP)},
 				{IP: "192.0.2.3", IPMode: new(corev1.LoadBalancerIPModeProxy)},
+				{IP: "192.0.2.1"},
 			}
 		}, func(s *model.Service) {
 			s.Type, s.ExternalPolicy, s.HealthCheckNodePort = model.LoadBalancer, model.PolicyLocal, 32000
@@ -115,7 +116,7 @@ func TestServiceValues(t *testing.T) {
 		}},
 		{"status of another type", func(s *corev1.Service) {
 			s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}}
-			s.Spec.ExternalIPs = []string{"", "198.51.100.1"}
+			s.Spec.ExternalIPs = []string{"", "198.51.100.1", "198.51.100.1"}
 		}, func(s *model.Service) { s.ExternalIPs = addrs("198.51.100.1") }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
