@@ -153,7 +153,7 @@ func TestRuleFor(t *testing.T) {
 }
 
 func TestLeftovers(t *testing.T) {
-	clean := "*filter\n:KUBE-FIREWALL - [0:0]\n-A INPUT -j KUBE-FIREWALL\nCOMMIT\n"
+	clean := "*filter\n:DOCKER - [0:0]\n-A FORWARD -j DOCKER\nCOMMIT\n"
 	if got := leftovers(clean); got != "" {
 		t.Errorf("got %q", got)
 	}

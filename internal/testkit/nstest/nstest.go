@@ -17,13 +17,16 @@ import (
 // refusedEnv holds why there is no network of their own for the tests.
 const refusedEnv = "SLUICE_NSTEST_REFUSED"
 
+// systemFolders are those of the programs that tests call, such as iptables-save, which an ordinary user's PATH lacks.
+const systemFolders = ":/usr/local/sbin:/usr/sbin:/sbin"
+
 // Main runs the tests of m in namespaces of their own and exits. Where the system forbids that to an ordinary user it
 // runs them where they are, and those that call [Require] are skipped.
 func Main(m *testing.M) {
 	if netns.Isolated() {
 		os.Exit(inside(m))
 	}
-	status, err := netns.Isolate(os.Args[1:])
+	status, err := netns.Isolate(os.Args[1:], "PATH="+os.Getenv("PATH")+systemFolders)
 	if err == nil {
 		os.Exit(status)
 	}
