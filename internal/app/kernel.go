@@ -57,17 +57,16 @@ func system(ctx context.Context) (deps iptables.Deps, used iptexec.Variant, lack
 		return deps, used, nil, err
 	}
 	for _, f := range model.Families {
-		switch _, saveErr := deps.Tables[f].Save(ctx); {
-		case errors.Is(saveErr, iptables.ErrNoFamily):
-			lacking = errors.Join(lacking, saveErr)
+		switch probeErr := deps.Tables[f].Probe(ctx); {
+		case errors.Is(probeErr, iptables.ErrNoFamily):
+			lacking = errors.Join(lacking, probeErr)
 			deps.Tables[f] = nil
 		default:
-			err = errors.Join(err, saveErr)
+			err = errors.Join(err, probeErr)
 		}
 	}
 	deps.Others = slices.DeleteFunc(deps.Others, func(o iptables.Other) bool {
-		_, saveErr := o.Save(ctx)
-		return errors.Is(saveErr, iptables.ErrNoFamily)
+		return errors.Is(o.Probe(ctx), iptables.ErrNoFamily)
 	})
 	if deps.Tables == [2]iptables.Tables{} {
 		err = errors.Join(lacking, err)

@@ -45,7 +45,7 @@ func New(opts Options, deps Deps) *Backend {
 	ours := new(uint32)
 	for f, t := range deps.Tables {
 		if t != nil {
-			b.sides[f] = &side{tables: watched{t, ours}}
+			b.sides[f] = &side{tables: watched{t, ours}, ours: ours}
 		}
 	}
 	return b

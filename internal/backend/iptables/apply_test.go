@@ -63,6 +63,8 @@ func (k *fakeTables) Restore(_ context.Context, text []byte) (err error) {
 	return err
 }
 
+func (k *fakeTables) Probe(context.Context) error { return nil }
+
 func (k *fakeTables) Generation() (uint32, bool, error) { return *k.generation, !k.legacy, nil }
 
 // remove deletes a chain's rules, as somebody else.

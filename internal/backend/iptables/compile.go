@@ -58,6 +58,9 @@ type family struct {
 
 // rebuild compiles every Service port of this family.
 func (f *family) rebuild(p *plan.Plan, opts Options) {
+	if f.fragments == nil {
+		f.large = likelyLarge(p, f.family) // or all would be compiled twice
+	}
 	c := &compiler{f.family, &p.Node, opts, f.large}
 	f.compileAll(c, p)
 	if large := f.endpoints > largeCluster; large != f.large {
@@ -71,6 +74,17 @@ func (f *family) rebuild(p *plan.Plan, opts Options) {
 		f.set(ch.table, ch.chain)
 	}
 	f.firewall, f.addresses = c.firewallRules(), p.Node.Addresses
+}
+
+// likelyLarge guesses whether a family has many endpoints: all of the first lists, though not every port uses its list.
+func likelyLarge(p *plan.Plan, f model.Family) bool {
+	n := 0
+	for id, port := range p.Ports {
+		if id.Family == f {
+			n += len(port.Cluster)
+		}
+	}
+	return n > largeCluster
 }
 
 func (f *family) compileAll(c *compiler, p *plan.Plan) {

@@ -134,6 +134,13 @@ func TestOwnWritesAreNotReadBack(t *testing.T) {
 				n.Errorf("family %d: tables were read %d times, want once", f, c.saves)
 			}
 		}
+		n.apply(dualStack(), true)
+		n.apply(dualStack(), true)
+		for f, c := range counts {
+			if tells && c.saves != 2 {
+				n.Errorf("family %d: tables were read %d times, want once more after own writes", f, c.saves)
+			}
+		}
 		n.give(model.IPv6, "*nat\n-F KUBE-MARK-MASQ\nCOMMIT\n")
 		if r := n.apply(dualStack(), false); tells && len(r.Restored) != 1 {
 			n.Errorf("what somebody else did goes unnoticed: %+v", r)

@@ -17,6 +17,8 @@ import (
 
 // Tables are one family's tables in a kernel, as one variant of the iptables programs sees them.
 type Tables interface {
+	// Probe reads the smallest table, to see whether there are any; if not, the error is [ErrNoFamily].
+	Probe(ctx context.Context) error
 	// Save is what iptables-save prints.
 	Save(ctx context.Context) ([]byte, error)
 	// Restore gives text to iptables-restore --noflush. It waits for others that write at the same time.
@@ -49,6 +51,12 @@ func asNoFamily(err error) error {
 		return fmt.Errorf("%w: %w", ErrNoFamily, err)
 	}
 	return err
+}
+
+// Probe reads the mangle table. To read all of them takes seconds where there are thousands of Services.
+func (p programs) Probe(ctx context.Context) error {
+	_, err := p.Tools.Save(ctx, p.family, Mangle.String())
+	return asNoFamily(err)
 }
 
 // Save is what iptables-save prints of our tables.
@@ -119,8 +127,10 @@ type side struct {
 	// shadow is what the tables hold as far as is known, valid if known is set.
 	shadow contents
 	known  bool
-	// generation is the tables' when the shadow was read.
-	generation uint32
+	// generation is the tables' when the shadow was read, and written the number of our transactions by then, of which
+	// ours is the count.
+	generation, written uint32
+	ours                *uint32
 }
 
 // forget makes the next refresh read everything.
@@ -128,19 +138,26 @@ func (s *side) forget() { s.shadow, s.known = contents{}, false }
 
 // mustRead reports whether the tables have to be read before they are compared with f: when they are not known, or
 // someone else has written since. Where the kernel does not tell the latter, they are read before anything is written.
+//
+// A recheck trusts nothing that we only think to have written. But where there was no transaction at all since the last
+// reading, another one would take seconds of a processor to find the same.
 func (s *side) mustRead(f *family, recheck bool) (bool, error) {
-	if !s.known || recheck {
+	if !s.known {
 		return true, nil
 	}
 	number, tells, err := s.tables.Generation()
-	if tells || err != nil {
-		return number != s.generation, err
+	switch {
+	case err != nil:
+		return false, err
+	case tells:
+		return number != s.generation || recheck && *s.ours != s.written, nil
 	}
-	return diff(f.desired, s.shadow).size() > 0, nil
+	return recheck || diff(f.desired, s.shadow).size() > 0, nil
 }
 
 // refresh reads the tables. It returns what was ours and is no longer as we left it.
 func (s *side) refresh(ctx context.Context, known contents) (restored []string, err error) {
+	written := *s.ours
 	number, _, err := s.tables.Generation()
 	if err != nil {
 		return nil, err
@@ -152,7 +169,7 @@ func (s *side) refresh(ctx context.Context, known contents) (restored []string, 
 	if s.known {
 		restored = harm(s.shadow, now)
 	}
-	s.shadow, s.known, s.generation = now, true, number
+	s.shadow, s.known, s.generation, s.written = now, true, number, written
 	return restored, nil
 }
 

@@ -34,6 +34,8 @@ type tables struct {
 	family iptexec.Family
 }
 
+func (t tables) Probe(context.Context) error { return nil }
+
 func (t tables) Save(ctx context.Context) ([]byte, error) { return t.tools.Save(ctx, t.family) }
 
 func (t tables) Restore(ctx context.Context, text []byte) error {
