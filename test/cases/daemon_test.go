@@ -1,39 +1,24 @@
 package cases
 
 import (
-	"bytes"
-	"context"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"sluice/internal/cli"
 	"sluice/internal/lab"
 	"sluice/internal/plan"
+	"sluice/internal/testkit/daemon"
 	"sluice/internal/testkit/flow"
-	"sluice/internal/testkit/nstest"
 	"sluice/internal/testkit/scenario"
 )
-
-// asSluice in the environment makes this test program be sluice.
-const asSluice = "CASES_AS_SLUICE"
 
 // limit is how long anything may take to come true; a test that passes never waits for it.
 const limit = 30 * time.Second
 
-func TestMain(m *testing.M) {
-	if os.Getenv(asSluice) == "" {
-		nstest.Main(m)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	os.Exit(cli.Main(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-}
+func TestMain(m *testing.M) { daemon.Main(m, cli.Main) }
 
 // stage is a scenario with the daemon itself on the node of a lab.
 type stage struct {
@@ -43,25 +28,7 @@ type stage struct {
 	scenario scenario.Scenario
 	way      flow.Way
 	manifest string // path
-	log      log
-}
-
-// log is what the daemon says.
-type log struct {
-	mu   sync.Mutex
-	text bytes.Buffer // guarded by mu
-}
-
-func (l *log) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
+	daemon   *daemon.Daemon
 }
 
 // open builds the lab of a case.
@@ -86,22 +53,8 @@ func open(t *testing.T, name string) *stage {
 // start runs the daemon until the test ends.
 func (st *stage) start() {
 	st.Helper()
-	args := append([]string{"run", "--manifests", filepath.Dir(st.manifest), "--iptables-sync-period=2s", "--iptables-min-sync-period=100ms"}, scenario.Reference()...)
-	cmd := st.lab.Node().Command(context.Background(), "/proc/self/exe", args...)
-	cmd.Env = append(os.Environ(), asSluice+"=1", "NO_COLOR=1")
-	cmd.Stdout, cmd.Stderr = &st.log, &st.log
-	if err := cmd.Start(); err != nil {
-		st.Fatal(err)
-	}
-	st.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		if err := cmd.Wait(); err != nil {
-			st.Errorf("sluice run: %v", err)
-		}
-		if st.Failed() {
-			st.Logf("the daemon's log:\n%s", st.log.String())
-		}
-	})
+	args := append([]string{"--manifests", filepath.Dir(st.manifest), "--iptables-sync-period=2s", "--iptables-min-sync-period=100ms"}, scenario.Reference()...)
+	st.daemon = daemon.Start(st, st.lab.Node(), args...)
 }
 
 // objects puts the case's number n of objects.yaml, from 1, in place of what was there.
@@ -161,10 +114,8 @@ func (st *stage) eventually(f func() error) {
 // quiet fails if the daemon complained.
 func (st *stage) quiet() {
 	st.Helper()
-	for line := range strings.SplitSeq(st.log.String(), "\n") {
-		if strings.Contains(line, "ERR") || strings.Contains(line, "level=ERROR") {
-			st.Errorf("the daemon complained: %s", line)
-		}
+	for _, line := range st.daemon.Complaints() {
+		st.Errorf("the daemon complained: %s", line)
 	}
 }
 
