@@ -25,12 +25,6 @@ type Delta struct {
 	Nodes    map[string]*Node
 }
 
-// Empty reports whether nothing changed.
-func (d Delta) Empty() bool { return len(d.Services)+len(d.Slices)+len(d.Nodes) == 0 }
-
-// Len is the number of objects changed.
-func (d Delta) Len() int { return len(d.Services) + len(d.Slices) + len(d.Nodes) }
-
 // Apply changes the Snapshot by d.
 func (s *Snapshot) Apply(d Delta) {
 	apply(s.Services, d.Services)

@@ -32,25 +32,6 @@ func Choose(ctx context.Context, want Variant) (*Tools, error) {
 	return Find(ctx, "")
 }
 
-// OtherHolds reports whether the other variant's nat or filter table holds chains whose name starts with KUBE-, which
-// then act on packets too. Where the other variant is not installed it reports false.
-func (t *Tools) OtherHolds(ctx context.Context) (bool, error) {
-	other, err := Find(ctx, t.Variant.other())
-	if errors.Is(err, ErrNotInstalled) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	for _, table := range []string{"nat", "filter"} {
-		held, err := other.holds(ctx, table, ":KUBE-")
-		if held || err != nil {
-			return held, err
-		}
-	}
-	return false, nil
-}
-
 // holds reports whether a line of the table in either family starts with one of the prefixes.
 func (t *Tools) holds(ctx context.Context, table string, prefixes ...string) (bool, error) {
 	for _, f := range []Family{IPv4, IPv6} {

@@ -42,24 +42,6 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-func TestOtherHolds(t *testing.T) {
-	eachVariant(t, func(t *testing.T, tools *iptexec.Tools) {
-		other := iptexec.Legacy
-		if tools.Variant == other {
-			other = iptexec.NFT
-		}
-		inNewNamespace(t, func() {
-			if held, err := tools.OtherHolds(t.Context()); held || err != nil {
-				t.Errorf("got %v, %v in an empty namespace", held, err)
-			}
-			restore(t, find(t, other), iptexec.IPv6, "*nat\n:KUBE-SERVICES - [0:0]\nCOMMIT\n")
-			if held, err := tools.OtherHolds(t.Context()); !held || err != nil {
-				t.Errorf("got %v, %v with a chain in the other variant", held, err)
-			}
-		})
-	})
-}
-
 // Looking for the other variant's chains must not put that variant's hooks into the way of packets.
 func TestSaveCreatesNoTable(t *testing.T) {
 	nstest.Require(t)

@@ -42,13 +42,6 @@ const (
 	Legacy Variant = "legacy"    // rules are in x_tables
 )
 
-func (v Variant) other() Variant {
-	if v == NFT {
-		return Legacy
-	}
-	return NFT
-}
-
 func (v Variant) infix() string {
 	if v == NFT {
 		return "-nft"

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 )
@@ -35,22 +34,6 @@ func Set(key, value string) (changed bool, err error) {
 		return false, fmt.Errorf("set kernel setting %s from %s to %s: %w", key, old, value, reason(err))
 	}
 	return true, nil
-}
-
-// Raise makes a numeric setting at least minimum, and reports whether it wrote.
-func Raise(key string, minimum int) (changed bool, err error) {
-	text, err := Get(key)
-	if err != nil {
-		return false, err
-	}
-	value, err := strconv.Atoi(text)
-	if err != nil {
-		return false, fmt.Errorf("read kernel setting %s: %w", key, err)
-	}
-	if value >= minimum {
-		return false, nil
-	}
-	return Set(key, strconv.Itoa(minimum))
 }
 
 func path(key string) string {
