@@ -151,6 +151,8 @@ func TestErrors(t *testing.T) {
 			want: []string{`clusterCIDR: "nonsense"`, `detectLocalMode: "Guess"`, "iptables.masqueradeBit: 32"},
 		},
 		"two ranges of one family": {args: []string{"--cluster-cidr", "10.1.0.0/16,10.2.0.0/16"}, want: []string{"--cluster-cidr", "second IPv4 range"}},
+		"no interface":             {args: []string{"--detect-local-mode", "BridgeInterface", "--pod-bridge-interface", "cni 0"}, want: []string{"--pod-bridge-interface", `"cni 0"`}},
+		"prefix too long":          {args: []string{"--detect-local-mode", "InterfaceNamePrefix", "--pod-interface-name-prefix", "sixteencharacte"}, want: []string{"--pod-interface-name-prefix", "14 characters"}},
 		"no bridge":                {args: []string{"--detect-local-mode", "BridgeInterface"}, want: []string{"--detect-local-mode", "--pod-bridge-interface"}},
 		"no prefix":                {args: []string{"--detect-local-mode", "InterfaceNamePrefix"}, want: []string{"--pod-interface-name-prefix"}},
 		"unknown mode":             {file: header + "mode: ipvs\n", want: []string{"proxy.yaml: mode", `"ipvs"`}},

@@ -132,8 +132,23 @@ func (v *Values) detect() (plan.DetectMode, error) {
 		return 0, fmt.Errorf("%s: %s: name the bridge with detectLocal.bridgeInterface or --pod-bridge-interface", v.detectLocalMode.where, mode)
 	case mode == plan.DetectInterfaceNamePrefix && v.interfaceNamePrefix.is == "":
 		return 0, fmt.Errorf("%s: %s: give the prefix with detectLocal.interfaceNamePrefix or --pod-interface-name-prefix", v.detectLocalMode.where, mode)
+	case mode == plan.DetectBridgeInterface:
+		return mode, checkInterface(v.bridgeInterface, maxInterface)
+	case mode == plan.DetectInterfaceNamePrefix:
+		return mode, checkInterface(v.interfaceNamePrefix, maxInterface-1) // a rule has a "+" after it
 	}
 	return mode, nil
+}
+
+// maxInterface is the length of the longest name of an interface (IFNAMSIZ less the NUL).
+const maxInterface = 15
+
+// checkInterface refuses what cannot be in a name, or every rule with it would be refused later.
+func checkInterface(name value[string], longest int) error {
+	if len(name.is) > longest || strings.ContainsFunc(name.is, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`/:+!"'\`, r) }) {
+		return fmt.Errorf("%s: %q: want the name of an interface, %d characters at most", name.where, name.is, longest)
+	}
+	return nil
 }
 
 // warnings tells of settings that have no effect beside others.
