@@ -15,13 +15,13 @@ type LineError struct {
 	Err  error
 }
 
-// Error names the Service port and quotes the line.
+// Error names the Service port; the program's own error tells the line.
 func (e *LineError) Error() string {
 	who := "rule"
 	if e.Port != nil {
 		who = fmt.Sprintf("rule of Service port %s (%s)", e.Port, e.Port.Protocol)
 	}
-	return fmt.Sprintf("%s: %q: %v", who, e.Line, e.Err)
+	return fmt.Sprintf("%s: %v", who, e.Err)
 }
 
 // Unwrap is the program's own error.
