@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"syscall"
 )
@@ -43,8 +44,28 @@ func explainFrom(procSys string, err error) error {
 	if startedByRoot() {
 		return fmt.Errorf("%w (root lacks CAP_SYS_ADMIN here; is this a container?)", err)
 	}
-	return fmt.Errorf("%w: %s; run it as root instead: sudo %s (%w)",
-		ErrForbidden, reason(procSys), strings.Join(os.Args, " "), err)
+	return fmt.Errorf("%w: %s; run it as root instead: %s (%w)", ErrForbidden, reason(procSys), asRoot(os.Args, packagePath()), err)
+}
+
+// asRoot is the command that runs args as root. What "go run" built is removed when it ends, and root's path often lacks
+// Go, so that a program of pkg is built first.
+func asRoot(args []string, pkg string) string {
+	program := args[0]
+	build := ""
+	if strings.Contains(program, "/go-build") && pkg != "" {
+		program = "bin/" + filepath.Base(program)
+		build = "go build -o " + program + " " + pkg + " && "
+	}
+	return build + "sudo " + strings.Join(append([]string{program}, args[1:]...), " ")
+}
+
+// packagePath is the import path of this program's main package; empty if that is not known.
+func packagePath() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	return info.Path
 }
 
 // startedByRoot reports whether root started this program, also where Isolate has made an ordinary user root since.

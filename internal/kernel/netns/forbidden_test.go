@@ -52,3 +52,14 @@ func TestExplainDoesNotSendRootToSudo(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestCommandThatWorksAsRoot(t *testing.T) {
+	for _, tt := range []struct{ program, want string }{
+		{"bin/sluice", "sudo bin/sluice demo"},
+		{"/tmp/go-build3471565775/b001/exe/sluice", "go build -o bin/sluice sluice/cmd/sluice && sudo bin/sluice demo"},
+	} {
+		if got := asRoot([]string{tt.program, "demo"}, "sluice/cmd/sluice"); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.program, got, tt.want)
+		}
+	}
+}
