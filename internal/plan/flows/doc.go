@@ -7,5 +7,5 @@
 //	plan.Plan + plan.Changes ─▶ History; Plan × Flow ─▶ stale or not
 //
 // The package is pure. An entry that may be another's is never called stale: only what goes to a frontend of the plan,
-// or to one that a [History] remembers, is looked at.
+// or to one that a [History] remembers, is looked at. The one exception is the start, when nothing is remembered.
 package flows

@@ -38,7 +38,7 @@ const (
 func (h *History) Stale(p *plan.Plan, f Flow) Reason {
 	port, frontend, ok := p.Find(f.To, model.UDP)
 	switch {
-	case !ok && f.translated() && h.served(p, f):
+	case !ok && f.translated() && (h.served(p, f) || h.mayHaveServed(p, f)):
 		return FrontendGone
 	case !ok:
 		return Fresh

@@ -202,6 +202,29 @@ func TestStaleByTheKernelsRules(t *testing.T) {
 	}
 }
 
+// What went while a process was killed, after it had written rules and before it removed entries, nobody knows.
+func TestStaleAtTheStart(t *testing.T) {
+	p, h := walk(t, byCIDR, snapshot(statsdService(), both))
+	for _, tt := range []struct {
+		flow               Flow
+		atStart, otherwise Reason
+	}{
+		{flow(pod, "10.96.30.99:53", gone), FrontendGone, Fresh},
+		{flow(pod, "10.96.30.99:53", "10.96.30.99:53"), Fresh, Fresh},
+		{flow(outside, "192.168.10.11:30999", gone), Fresh, Fresh},
+		{flow(pod, vip, there), Fresh, Fresh},
+	} {
+		h.Forget()
+		if got := h.Stale(p, tt.flow); got != tt.otherwise {
+			t.Errorf("%v: got %q, want %q", tt.flow, got, tt.otherwise)
+		}
+		h.NoteStart()
+		if got := h.Stale(p, tt.flow); got != tt.atStart {
+			t.Errorf("%v at the start: got %q, want %q", tt.flow, got, tt.atStart)
+		}
+	}
+}
+
 func TestDue(t *testing.T) {
 	full := snapshot(statsdService(), both)
 	p, h, now := plan.NewPlanner(byCIDR), &History{}, model.NewSnapshot()

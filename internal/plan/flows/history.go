@@ -14,6 +14,8 @@ type History struct {
 	// addresses are those at which node ports were served.
 	addresses map[netip.Addr]bool
 	due       bool
+	// blind is set as long as nothing is known of what was before this process.
+	blind bool
 }
 
 // servers are the endpoints that a frontend had.
@@ -76,7 +78,7 @@ func (h *History) NoteFrontends(keys []plan.Key) {
 }
 
 // NoteStart has all entries looked at once, since nobody knows what happened before.
-func (h *History) NoteStart() { h.due = true }
+func (h *History) NoteStart() { h.due, h.blind = true, true }
 
 // Forget is called when everything stale has been removed after the rules were written.
 func (h *History) Forget() { *h = History{} }
@@ -111,6 +113,15 @@ func (h *History) served(p *plan.Plan, f Flow) bool {
 	}
 	_, ok = endpoint(port, f.Server)
 	return ok
+}
+
+// mayHaveServed reports whether f may have gone to a frontend that an earlier process took away. One that was killed
+// between writing rules and removing entries leaves no rule to know it by, and a client that keeps sending would keep
+// the entry alive for ever. So, at the start alone, all that was translated and is not for this node counts. Where it
+// was somebody else's rule that translated, this costs the client nothing: its next packet meets that rule again. What
+// is for the node itself stays, since a port there may be a container's that somebody else keeps.
+func (h *History) mayHaveServed(p *plan.Plan, f Flow) bool {
+	return h.blind && !p.Node.IsLocal(f.To.Addr())
 }
 
 func (s *servers) had(server netip.AddrPort) bool {
