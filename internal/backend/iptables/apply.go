@@ -89,8 +89,21 @@ func (b *Backend) Apply(ctx context.Context, r backend.Ruleset, recheck bool) (t
 	return total, errors.Join(errs...)
 }
 
-// apply writes what differs.
-func (s *side) apply(ctx context.Context, f *family, recheck bool) (result backend.Result, err error) {
+// apply writes what differs. A chain that turns out to be held is left where it is, and the rest is written.
+func (s *side) apply(ctx context.Context, f *family, recheck bool) (total backend.Result, err error) {
+	for {
+		result, d, err := s.applyOnce(ctx, f, recheck)
+		total.Written += result.Written
+		total.Restored = append(total.Restored, result.Restored...)
+		total.Former = append(total.Former, result.Former...)
+		if !s.held.note(err, d) {
+			return total, err
+		}
+	}
+}
+
+// applyOnce tells as well what it wrote, or was to write.
+func (s *side) applyOnce(ctx context.Context, f *family, recheck bool) (result backend.Result, d delta, err error) {
 	first := !s.known
 	read, err := s.mustRead(f, recheck)
 	if err == nil && read {
@@ -101,20 +114,27 @@ func (s *side) apply(ctx context.Context, f *family, recheck bool) (result backe
 	}
 	if err != nil {
 		s.forget()
-		return result, err
+		return result, d, err
 	}
-	d := diff(f.desired, s.shadow)
+	d = s.delta(f)
 	if d.size() == 0 {
-		return result, nil
+		return result, d, nil
 	}
 	if err := s.write(ctx, d); err != nil {
 		if refused, ok := errors.AsType[*iptexec.RestoreError](err); ok {
 			err = f.blame(err, d, refused.Line)
 		}
-		return result, err
+		return result, d, err
 	}
 	result.Written = d.size()
-	return result, nil
+	return result, d, nil
+}
+
+// delta is what differs, as far as is known.
+func (s *side) delta(f *family) delta {
+	d := diff(f.desired, s.shadow)
+	s.held.spare(&d, s.shadow)
+	return d
 }
 
 // write gives the kernel d. After an error nothing is known of the tables: some may be written and others not.

@@ -26,6 +26,8 @@ type fakeTables struct {
 	saves      int
 	fail       error // of the next call that reads or writes
 	failWrite  error // of the next call that writes
+	// hidden is a chain that something leads to which Save does not show.
+	hidden string
 }
 
 func newFake(legacy bool) *fakeTables {
@@ -57,6 +59,9 @@ func (k *fakeTables) Restore(_ context.Context, text []byte) (err error) {
 	if err := errors.Join(k.fault(), k.failWrite); err != nil {
 		k.failWrite = nil
 		return err
+	}
+	if at := slices.Index(lines(string(text)), "-X "+k.hidden); at >= 0 {
+		return &iptexec.RestoreError{Line: at + 1, Message: "CHAIN_DEL failed (Device or resource busy)"}
 	}
 	k.contents, err = restore(k.contents, string(text))
 	*k.generation += uint32(strings.Count(string(text), "COMMIT"))

@@ -11,7 +11,8 @@ import (
 )
 
 // Cleanup removes all chains of ours and the jumps to them, from the tables of both variants. KUBE-FIREWALL stays
-// where kubelet is at work, or where others have rules in it.
+// where kubelet is at work, or where others have rules in it; so do chains that rules of others lead to, emptied, which
+// is an error.
 func (b *Backend) Cleanup(ctx context.Context) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -31,25 +32,42 @@ func (b *Backend) Cleanup(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// cleanup leaves chains that are held, and tells of them.
 func (b *Backend) cleanup(ctx context.Context, t Tables) error {
-	have, err := read(ctx, t, contents{})
-	if err != nil {
-		return err
+	var held held
+	for {
+		d, have, err := b.cleanupOnce(ctx, t, &held)
+		if err == nil {
+			have.advance(d)
+			return errHeld(have)
+		}
+		if !held.note(err, d) {
+			return err
+		}
 	}
-	d := removal(have)
+}
+
+// cleanupOnce tells as well what there was, and what it did or was to do about it.
+func (b *Backend) cleanupOnce(ctx context.Context, t Tables, held *held) (d delta, have contents, err error) {
+	have, err = read(ctx, t, contents{})
+	if err != nil {
+		return d, have, err
+	}
+	d = removal(have)
+	held.spare(&d, have)
 	if guardIsOurs(have) {
 		d[Filter].unguard(have[Filter])
 		// The guard goes after what it guards: packets to loopback addresses must not get in between.
 		if b.deps.RouteLocalnet != nil {
 			if err := b.deps.RouteLocalnet(false); err != nil {
-				return err
+				return d, have, err
 			}
 		}
 	}
 	if d.size() == 0 {
-		return nil
+		return d, have, nil
 	}
-	return t.Restore(ctx, d.text())
+	return d, have, t.Restore(ctx, d.text())
 }
 
 // kubeletChains tell that kubelet is at work, which needs KUBE-FIREWALL as well.

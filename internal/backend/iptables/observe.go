@@ -131,6 +131,8 @@ type side struct {
 	// ours is the count.
 	generation, written uint32
 	ours                *uint32
+
+	held held
 }
 
 // forget makes the next refresh read everything.
@@ -152,7 +154,7 @@ func (s *side) mustRead(f *family, recheck bool) (bool, error) {
 	case tells:
 		return number != s.generation || recheck && *s.ours != s.written, nil
 	}
-	return recheck || diff(f.desired, s.shadow).size() > 0, nil
+	return recheck || s.delta(f).size() > 0, nil
 }
 
 // refresh reads the tables. It returns what was ours and is no longer as we left it.
@@ -168,6 +170,7 @@ func (s *side) refresh(ctx context.Context, known contents) (restored []string, 
 	}
 	if s.known {
 		restored = harm(s.shadow, now)
+		s.held = held{} // what led to them may have gone
 	}
 	s.shadow, s.known, s.generation, s.written = now, true, number, written
 	return restored, nil
