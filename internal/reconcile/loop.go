@@ -168,9 +168,16 @@ func (l *Loop) apply(ctx context.Context, recheck bool) (failed [2]bool) {
 	return failed
 }
 
+// restoredLimit is how many objects are named after somebody changed many: a flushed table has one or two for each endpoint.
+const restoredLimit = 10
+
 func (l *Loop) logResult(r backend.Result, took time.Duration) {
-	for _, what := range r.Restored {
+	named := r.Restored[:min(len(r.Restored), restoredLimit)]
+	for _, what := range named {
 		l.Log.Warn("somebody else changed this; it is restored", "what", what)
+	}
+	if more := len(r.Restored) - len(named); more > 0 {
+		l.Log.Warn("somebody else changed more; all of it is restored", "more", more)
 	}
 	level := slog.LevelInfo
 	if r.Written == 0 {

@@ -154,6 +154,19 @@ func TestRestoresInEveryPeriod(t *testing.T) {
 	})
 }
 
+func TestNamesTenOfWhatWasRestored(t *testing.T) {
+	run(t, func(w *world) {
+		t := w.t
+		for i := range 5000 {
+			w.kernel.restored = append(w.kernel.restored, fmt.Sprintf("chain KUBE-SEP-%d", i))
+		}
+		w.put(service("a", 1, 5300))
+		if n := strings.Count(w.log.String(), "chain KUBE-SEP-"); n != 10 || !strings.Contains(w.log.String(), "more=4990") {
+			t.Errorf("%d objects are named, want 10 and the number of the others; log %s", n, w.log)
+		}
+	})
+}
+
 func TestStopFinishesTheWriteUnderWay(t *testing.T) {
 	run(t, func(w *world) {
 		t := w.t
