@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,29 @@ import (
 	"sluice/internal/kernel/iptexec"
 	"sluice/internal/testkit/nstest"
 )
+
+// TestSaveSomeTables: only those named are in the text, in that order, also where the program prints others.
+func TestSaveSomeTables(t *testing.T) {
+	eachVariant(t, func(t *testing.T, tools *iptexec.Tools) {
+		restore(t, tools, iptexec.IPv4, "*raw\n:A*nat - [0:0]\n-A PREROUTING -j A*nat\nCOMMIT\n*nat\n:A - [0:0]\nCOMMIT\n*filter\n:A - [0:0]\nCOMMIT\n")
+		for _, tables := range [][]string{{"nat", "filter"}, {"filter", "nat"}, {"nat"}, {"nat", "security"}} {
+			text, err := tools.Save(t.Context(), iptexec.IPv4, tables...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for l := range strings.Lines(string(text)) {
+				if name, ok := strings.CutPrefix(l, "*"); ok {
+					got = append(got, strings.TrimSpace(name))
+				}
+			}
+			want := slices.DeleteFunc(slices.Clone(tables), func(t string) bool { return t == "security" })
+			if !slices.Equal(got, want) || strings.Count(string(text), "\nCOMMIT\n") != len(want) {
+				t.Errorf("%v:\n%s", tables, text)
+			}
+		}
+	})
+}
 
 func TestRestoreAndSave(t *testing.T) {
 	eachVariant(t, func(t *testing.T, tools *iptexec.Tools) {
