@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"net/netip"
 	"reflect"
 	"slices"
 
@@ -61,13 +62,19 @@ func (p *Planner) Plan() *Plan { return p.plan }
 // SetConfig changes the policy.
 func (p *Planner) SetConfig(cfg Config) Changes {
 	p.cfg = cfg
-	return p.replan(p.refreshNode(), dirty{})
+	return p.replanNode()
 }
 
 // SetHost tells what the kernel says of this machine.
 func (p *Planner) SetHost(h Host) Changes {
 	p.host = h
-	return p.replan(p.refreshNode(), dirty{})
+	return p.replanNode()
+}
+
+func (p *Planner) replanNode() Changes {
+	dirty := dirty{}
+	node := p.refreshNode(dirty)
+	return p.replan(node, dirty)
 }
 
 // Update applies a change of the Snapshot.
@@ -80,7 +87,8 @@ func (p *Planner) Update(d model.Delta) Changes {
 		p.indexSlice(p.snap.Slices[name], s, dirty)
 	}
 	p.snap.Apply(d)
-	return p.replan(len(d.Nodes) > 0 && p.refreshNode(), dirty)
+	node := len(d.Nodes) > 0 && p.refreshNode(dirty)
+	return p.replan(node, dirty)
 }
 
 // dirty is the Services whose ports must be computed again.
@@ -103,23 +111,36 @@ func (p *Planner) indexSlice(old, new *model.Slice, dirty dirty) {
 	}
 }
 
-// refreshNode reports whether this node is another than before.
-func (p *Planner) refreshNode() bool {
-	n := newNode(p.cfg, p.host, p.snap.Nodes)
-	if reflect.DeepEqual(n, p.plan.Node) {
+// refreshNode reports whether this node is another than before. Services are dirty only if they depend on what
+// changed: addresses come and go with every pod's interface.
+func (p *Planner) refreshNode(dirty dirty) bool {
+	old, n := p.plan.Node, newNode(p.cfg, p.host, p.snap.Nodes)
+	if reflect.DeepEqual(n, old) {
 		return false
 	}
 	p.plan.Node = n
-	return true
-}
-
-// replan computes the dirty Services again, and all of them if the node changed.
-func (p *Planner) replan(node bool, dirty dirty) Changes {
-	if node {
+	if n.decisive() != old.decisive() {
 		for name := range p.snap.Services {
 			dirty[name] = true
 		}
 	}
+	return true
+}
+
+// decisive is what Ports depend on.
+type decisive struct {
+	name, zone    string
+	primary       [2]netip.Addr
+	detect        [2]Detector
+	masqueradeAll bool
+}
+
+func (n *Node) decisive() decisive {
+	return decisive{n.Name, n.Zone, n.Primary, n.Detect, n.MasqueradeAll}
+}
+
+// replan computes the dirty Services again.
+func (p *Planner) replan(node bool, dirty dirty) Changes {
 	before := map[PortID]*Port{}
 	remember := func(id PortID) {
 		if _, ok := before[id]; !ok {

@@ -18,11 +18,17 @@ func TestIncrementalEqualsFull(t *testing.T) {
 		p := NewPlanner(config)
 		snap := model.NewSnapshot()
 		before := map[PortID]*Port{}
+		var host Host
 		for range rapid.IntRange(1, 20).Draw(t, "changes") {
 			d := drawDelta(t)
 			snap.Apply(d)
 			changes := p.Update(d)
-			full := Build(config, Host{}, snap)
+			follow(before, changes)
+			if rapid.Bool().Draw(t, "addresses change") {
+				host.Addresses = addrs(rapid.SampledFrom([]string{"192.168.10.11", "10.96.0.2", "192.0.2.1"}).Draw(t, "address"))
+				follow(before, p.SetHost(host))
+			}
+			full := Build(config, host, snap)
 			if diff := cmp.Diff(full.Ports, p.Plan().Ports, comparers); diff != "" {
 				t.Fatalf("ports (-full +incremental):\n%s", diff)
 			}
@@ -32,13 +38,6 @@ func TestIncrementalEqualsFull(t *testing.T) {
 			if diff := cmp.Diff(full.claims, p.plan.claims, comparers); diff != "" {
 				t.Fatalf("claims (-full +incremental):\n%s", diff)
 			}
-			for _, c := range changes.Ports {
-				if c.New == nil {
-					delete(before, c.ID)
-				} else {
-					before[c.ID] = c.New
-				}
-			}
 			if diff := cmp.Diff(full.Ports, before, comparers); diff != "" {
 				t.Fatalf("changes do not lead to the plan (-plan +changes):\n%s", diff)
 			}
@@ -47,6 +46,17 @@ func TestIncrementalEqualsFull(t *testing.T) {
 			}
 		}
 	})
+}
+
+// follow applies changes to ports.
+func follow(ports map[PortID]*Port, changes Changes) {
+	for _, c := range changes.Ports {
+		if c.New == nil {
+			delete(ports, c.ID)
+		} else {
+			ports[c.ID] = c.New
+		}
+	}
 }
 
 var comparers = cmp.Options{

@@ -2,7 +2,7 @@ package iptables
 
 import (
 	"maps"
-	"net/netip"
+	"reflect"
 	"slices"
 
 	"sluice/internal/model"
@@ -28,7 +28,7 @@ func Compile(p *plan.Plan, opts Options) *Ruleset {
 // Update brings the Ruleset up to date with p after changes. Chains that come out as they were keep their identity.
 func (r *Ruleset) Update(p *plan.Plan, changes plan.Changes) {
 	for _, f := range r.families {
-		if changes.Node || !f.change(p, r.opts, changes.Ports) {
+		if changes.Node && f.differs(p) || !f.change(p, r.opts, changes.Ports) {
 			f.rebuild(p, r.opts)
 		}
 	}
@@ -53,7 +53,24 @@ type family struct {
 	desired
 	large     bool
 	endpoints int
-	addresses []netip.Addr // this node's, of both families
+	node      plan.Node // as the rules have it
+}
+
+// differs reports whether rules depend on what is new of this node. Addresses come and go with every pod; they matter
+// where node ports are served at some alone, or where a Service has one as its own.
+func (f *family) differs(p *plan.Plan) bool {
+	old, now := &f.node, &p.Node
+	if now.Detect[f.family] != old.Detect[f.family] || !reflect.DeepEqual(now.NodePorts[f.family], old.NodePorts[f.family]) {
+		return true
+	}
+	for id, port := range p.Ports {
+		moved := func(fe plan.Frontend) bool { return now.IsLocal(fe.Addr) != old.IsLocal(fe.Addr) }
+		if id.Family == f.family && slices.ContainsFunc(port.Frontends, moved) {
+			return true
+		}
+	}
+	f.node = *now
+	return false
 }
 
 // rebuild compiles every Service port of this family.
@@ -73,7 +90,7 @@ func (f *family) rebuild(p *plan.Plan, opts Options) {
 	for _, ch := range c.fixedChains() {
 		f.set(ch.table, ch.chain)
 	}
-	f.firewall, f.addresses = c.firewallRules(), p.Node.Addresses
+	f.firewall, f.node = c.firewallRules(), p.Node
 }
 
 // likelyLarge guesses whether a family has many endpoints: all of the first lists, though not every port uses its list.

@@ -3,6 +3,7 @@ package iptables
 import (
 	"flag"
 	"math"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -44,13 +45,22 @@ func TestUpdateEqualsCompile(t *testing.T) {
 		p.Update(model.Delta(*gen.Snapshot(t)))
 		r := Compile(p.Plan(), DefaultOptions())
 		for range rapid.IntRange(1, 10).Draw(t, "changes") {
-			r.Update(p.Plan(), p.Update(gen.Delta(t)))
+			if rapid.IntRange(0, 3).Draw(t, "what changes") == 0 {
+				r.Update(p.Plan(), p.SetHost(gen.Host(t)))
+			} else {
+				r.Update(p.Plan(), p.Update(gen.Delta(t)))
+			}
 			if diff := cmp.Diff(text(t, Compile(p.Plan(), DefaultOptions())), text(t, r)); diff != "" {
 				t.Fatalf("-compiled +updated:\n%s", diff)
+			}
+			if diff := cmp.Diff(p.Plan().Node.Addresses, r.families[0].node.Addresses, cmp.Comparer(sameAddr)); diff != "" {
+				t.Fatalf("addresses of the node, -plan +rules:\n%s", diff)
 			}
 		}
 	})
 }
+
+func sameAddr(a, b netip.Addr) bool { return a == b }
 
 func text(t rapid.TB, r *Ruleset) string {
 	return familyText(t, r, model.IPv4) + familyText(t, r, model.IPv6)

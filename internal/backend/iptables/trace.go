@@ -11,7 +11,7 @@ import (
 // Trace walks a new connection's first packet through the rules.
 func (r *Ruleset) Trace(pkt plan.Packet) trace.Result {
 	f := r.families[model.FamilyOf(pkt.To.Addr())]
-	return iptwalk.Walk(f.rules(), pkt, iptwalk.Host{Addrs: f.addresses, RouteLocalnet: f.localhost()})
+	return iptwalk.Walk(f.rules(), pkt, iptwalk.Host{Addrs: f.node.Addresses, RouteLocalnet: f.localhost()})
 }
 
 // rules are the tables with structure, as Parse reads them out of what render writes.

@@ -213,6 +213,7 @@ func TestStaleAtTheStart(t *testing.T) {
 		{flow(pod, "10.96.30.99:53", "10.96.30.99:53"), Fresh, Fresh},
 		{flow(outside, "192.168.10.11:30999", gone), Fresh, Fresh},
 		{flow(pod, vip, there), Fresh, Fresh},
+		{flow(pod, "10.96.30.99:53", "198.51.100.7:53"), Fresh, Fresh}, // no pod, so somebody else translated it
 	} {
 		h.Forget()
 		if got := h.Stale(p, tt.flow); got != tt.otherwise {

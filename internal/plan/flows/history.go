@@ -16,6 +16,8 @@ type History struct {
 	due       bool
 	// blind is set as long as nothing is known of what was before this process.
 	blind bool
+	// endpoints are all of the plan's, by address, once they were asked for while blind.
+	endpoints map[netip.Addr]bool
 }
 
 // servers are the endpoints that a frontend had.
@@ -29,6 +31,7 @@ func (h *History) Due() bool { return h.due }
 
 // Note remembers what changes took away; before is the node as it was.
 func (h *History) Note(before plan.Node, changes plan.Changes) {
+	h.endpoints = nil
 	for _, c := range changes.Ports {
 		if c.ID.Protocol != model.UDP {
 			continue
@@ -117,11 +120,33 @@ func (h *History) served(p *plan.Plan, f Flow) bool {
 
 // mayHaveServed reports whether f may have gone to a frontend that an earlier process took away. One that was killed
 // between writing rules and removing entries leaves no rule to know it by, and a client that keeps sending would keep
-// the entry alive for ever. So, at the start alone, all that was translated and is not for this node counts. Where it
-// was somebody else's rule that translated, this costs the client nothing: its next packet meets that rule again. What
-// is for the node itself stays, since a port there may be a container's that somebody else keeps.
+// the entry alive for ever. So, at the start alone, what was translated to a pod counts. What is for the node itself
+// stays, since a port there may be a container's that somebody else keeps.
 func (h *History) mayHaveServed(p *plan.Plan, f Flow) bool {
-	return h.blind && !p.Node.IsLocal(f.To.Addr())
+	return h.blind && !p.Node.IsLocal(f.To.Addr()) && h.isPod(p, f.Server.Addr())
+}
+
+// isPod reports whether an address is in the range of the pods, or that of an endpoint.
+func (h *History) isPod(p *plan.Plan, a netip.Addr) bool {
+	if p.Node.Detect[model.FamilyOf(a)].Matches(a, "") {
+		return true
+	}
+	if h.endpoints == nil {
+		h.endpoints = endpointAddresses(p)
+	}
+	return h.endpoints[a]
+}
+
+func endpointAddresses(p *plan.Plan) map[netip.Addr]bool {
+	all := map[netip.Addr]bool{}
+	for _, port := range p.Ports {
+		for _, list := range [][]plan.Endpoint{port.Cluster, port.Local, port.Draining} {
+			for _, e := range list {
+				all[e.Addr()] = true
+			}
+		}
+	}
+	return all
 }
 
 func (s *servers) had(server netip.AddrPort) bool {
