@@ -96,7 +96,7 @@ func (s *side) apply(ctx context.Context, f *family, recheck bool) (total backen
 		total.Written += result.Written
 		total.Restored = append(total.Restored, result.Restored...)
 		total.Former = append(total.Former, result.Former...)
-		if !s.held.note(err, d) {
+		if !s.held.note(d, refusedLine(err)) {
 			return total, err
 		}
 	}
@@ -121,10 +121,7 @@ func (s *side) applyOnce(ctx context.Context, f *family, recheck bool) (result b
 		return result, d, nil
 	}
 	if err := s.write(ctx, d); err != nil {
-		if refused, ok := errors.AsType[*iptexec.RestoreError](err); ok {
-			err = f.blame(err, d, refused.Line)
-		}
-		return result, d, err
+		return result, d, f.blame(err, d, refusedLine(err))
 	}
 	result.Written = d.size()
 	return result, d, nil
@@ -135,6 +132,14 @@ func (s *side) delta(f *family) delta {
 	d := diff(f.desired, s.shadow)
 	s.held.spare(&d, s.shadow)
 	return d
+}
+
+// refusedLine is the line that iptables-restore did not take, from 1; 0: it is not about one.
+func refusedLine(err error) int {
+	if refused, ok := errors.AsType[*iptexec.RestoreError](err); ok {
+		return refused.Line
+	}
+	return 0
 }
 
 // write gives the kernel d. After an error nothing is known of the tables: some may be written and others not.

@@ -41,7 +41,7 @@ func (b *Backend) cleanup(ctx context.Context, t Tables) error {
 			have.advance(d)
 			return errHeld(have)
 		}
-		if !held.note(err, d) {
+		if !held.note(d, refusedLine(err)) {
 			return err
 		}
 	}

@@ -1,33 +1,27 @@
 package iptables
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-
-	"sluice/internal/kernel/iptexec"
 )
 
 // held are chains, by table, that the kernel does not remove, since something leads to them that iptables-save does
 // not show: a verdict map of nft, or a rule made after it was run. They are emptied instead.
 type held [len(tables)]map[string]bool
 
-// note takes in the chain that d failed to remove. It reports false if err is about anything else.
-func (h *held) note(err error, d delta) bool {
-	refused, ok := errors.AsType[*iptexec.RestoreError](err)
-	if !ok {
-		return false
-	}
+// note takes in the chain that d could not remove, by the line of its text that was refused; 0 is unknown. It reports
+// false if that line does anything else.
+func (h *held) note(d delta, line int) bool {
 	all := lines(string(d.text()))
-	if refused.Line < 1 || refused.Line > len(all) {
+	if line < 1 || line > len(all) {
 		return false
 	}
-	name, ok := strings.CutPrefix(all[refused.Line-1], "-X ")
+	name, ok := strings.CutPrefix(all[line-1], "-X ")
 	if !ok {
 		return false
 	}
-	t := tableAt(all[:refused.Line])
+	t := tableAt(all[:line])
 	if h[t] == nil {
 		h[t] = map[string]bool{}
 	}
