@@ -1,6 +1,10 @@
 package cli
 
 import (
+	"context"
+	"os/signal"
+	"syscall"
+
 	"github.com/spf13/cobra"
 
 	"sluice/internal/app"
@@ -28,7 +32,11 @@ flags beside --config.`,
 		if err != nil {
 			return err
 		}
-		return app.Run(cmd.Context(), input, newLogger(cmd.ErrOrStderr(), verbose))
+		// Verbs that end by themselves die of a signal as programs do. This one ends in order, and dies of the second.
+		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+		defer stop()
+		context.AfterFunc(ctx, stop)
+		return app.Run(ctx, input, newLogger(cmd.ErrOrStderr(), verbose))
 	}
 	return cmd
 }
