@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -72,9 +73,18 @@ func listPath(path string) []found {
 		if vanished || (in.err == nil && in.info.IsDir()) {
 			continue
 		}
-		out = append(out, in)
+		out = append(out, in.ends())
 	}
 	return out
+}
+
+// ends refuses a pipe or a device: who names it on the command line means it, but in a folder nobody may ever write to
+// the one, and the other may have no end.
+func (f found) ends() found {
+	if f.err == nil && !f.info.Mode().IsRegular() {
+		f.err = fmt.Errorf("read %s: not a regular file", f.path)
+	}
+	return f
 }
 
 // findIn is find for an entry of a folder, with one look at the file in place of many. The entry can be a symbolic

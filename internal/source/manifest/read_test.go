@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/iotest"
 
@@ -149,6 +150,21 @@ func TestReadUnreadable(t *testing.T) {
 	}
 	if _, _, err := manifest.Read([]string{manifest.Stdin}, nil); err == nil {
 		t.Error("no standard input: no error")
+	}
+}
+
+// TestReadOpensNoPipeInFolder would hang if it did.
+func TestReadOpensNoPipeInFolder(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mkfifo(filepath.Join(dir, "web.yaml"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/dev/zero", filepath.Join(dir, "zero.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := manifest.Read([]string{dir}, nil)
+	if err == nil || strings.Count(err.Error(), "not a regular file") != 2 {
+		t.Errorf("error %v", err)
 	}
 }
 

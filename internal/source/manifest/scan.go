@@ -3,7 +3,6 @@ package manifest
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -91,9 +90,4 @@ func (w *watched) refresh(f found) (undecoded []*document, different bool) {
 }
 
 // readRegular reads a file that is sure to end, and to be there a second time.
-func (f found) readRegular() ([]byte, error) {
-	if f.err == nil && !f.info.Mode().IsRegular() {
-		return nil, fmt.Errorf("read %s: not a regular file", f.path)
-	}
-	return f.read(nil)
-}
+func (f found) readRegular() ([]byte, error) { return f.ends().read(nil) }
