@@ -3,7 +3,7 @@
 TOOL := go tool -modfile=hack/tools/go.mod
 FUZZTIME ?= 30s
 
-.PHONY: help build demo test test-race test-user fuzz bench lint fmt docs ci
+.PHONY: help build demo test test-race test-user fuzz bench bench-docs lint fmt docs ci
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -26,8 +26,11 @@ test-user: ## the tests that use namespaces, as an ordinary user (run it as root
 fuzz: ## every fuzz target for FUZZTIME
 	hack/fuzz $(FUZZTIME)
 
-bench: ## benchmarks; no pass or fail on time
-	go test -run='^$$' -bench=. -benchmem ./...
+bench: ## benchmarks, and a table beside a bare iptables-restore; no pass or fail on time
+	go test -run='^$$' -bench=. -benchmem -timeout=60m ./...
+
+bench-docs: ## write that table into docs/benchmarks.md
+	go test -run='^$$' -bench=SideBySide -timeout=60m ./test/bench -update
 
 lint: ## go vet and golangci-lint, pinned in hack/tools/go.mod
 	go vet ./...

@@ -1,19 +1,15 @@
 package iptables
 
 import (
-	"bytes"
-	"context"
 	"fmt"
 	"net/netip"
 	"testing"
-	"time"
 
-	"sluice/internal/kernel/iptexec"
 	"sluice/internal/model"
 	"sluice/internal/plan"
 )
 
-// The big cluster of the benchmarks.
+// The big cluster of the benchmarks. What it takes a kernel is measured in test/bench.
 const (
 	benchServices  = 5000
 	benchEndpoints = 10
@@ -64,50 +60,4 @@ func BenchmarkUpdateEndpoint(b *testing.B) {
 		b.StartTimer()
 		r.Update(p.Plan(), changes)
 	}
-}
-
-// BenchmarkKernel is what the kernel and its programs take, beside a bare iptables-restore of the same tables into a
-// namespace where there is nothing: each figure is also given as a multiple of that one.
-func BenchmarkKernel(b *testing.B) {
-	for _, v := range []iptexec.Variant{iptexec.NFT, iptexec.Legacy} {
-		b.Run(string(v), func(b *testing.B) {
-			p, deltas := bigCluster(benchServices)
-			r := Compile(p.Plan(), DefaultOptions())
-			bare := took(b, newNode(b, v), func(ctx context.Context, d Deps) error {
-				var text bytes.Buffer
-				if err := r.RenderFamily(&text, model.IPv4); err != nil {
-					return err
-				}
-				return d.Tables[0].(programs).Tools.Restore(ctx, iptexec.IPv4, text.Bytes(), iptexec.RestoreOptions{Flush: true})
-			})
-			n := newNode(b, v)
-			apply := func(recheck bool) func(context.Context, Deps) error {
-				return func(ctx context.Context, _ Deps) error {
-					_, err := n.backend.Apply(ctx, r, recheck)
-					return err
-				}
-			}
-			report := func(what string, d time.Duration) {
-				b.ReportMetric(d.Seconds(), what+"-s")
-				b.ReportMetric(d.Seconds()/bare.Seconds(), what+"/bare")
-			}
-			for b.Loop() {
-				report("bare", bare)
-				report("first", took(b, n, apply(false)))
-				r.Update(p.Plan(), p.Update(deltas[0]))
-				report("endpoint", took(b, n, apply(false)))
-				report("nothing", took(b, n, apply(false)))
-				report("recheck", took(b, n, apply(true)))
-				n.restart()
-				report("restart", took(b, n, apply(false)))
-			}
-		})
-	}
-}
-
-func took(b *testing.B, n *node, f func(context.Context, Deps) error) time.Duration {
-	b.Helper()
-	start := time.Now()
-	n.do(func(ctx context.Context) error { return f(ctx, n.deps) })
-	return time.Since(start)
 }

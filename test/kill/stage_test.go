@@ -1,0 +1,244 @@
+package kill
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sluice/internal/kernel/iptexec"
+	"sluice/internal/lab"
+	"sluice/internal/model"
+	"sluice/internal/plan"
+	"sluice/internal/testkit/daemon"
+	"sluice/internal/testkit/nstest"
+	"sluice/internal/testkit/scenario"
+)
+
+var families = [...]iptexec.Family{iptexec.IPv4, iptexec.IPv6}
+
+// stage is a lab, a folder of manifests that daemons on its node watch, and clients of the Services that do not change.
+type stage struct {
+	*testing.T
+	lab     *lab.Lab
+	tools   *iptexec.Tools
+	cluster *cluster
+	loads   *loads
+	rnd     *rand.Rand
+	// sync is how long a daemon takes from its start to the end of its first sync, and write how long the writes in that.
+	sync, write time.Duration
+	interrupted int // kills while iptables-restore ran
+}
+
+func open(t *testing.T, v iptexec.Variant, rnd *rand.Rand) *stage {
+	t.Helper()
+	nstest.Require(t)
+	st := &stage{T: t, rnd: rnd, lab: scenario.Up(t, lab.Reference())}
+	st.must(st.lab.Node().Do(func() (err error) {
+		if st.tools, err = iptexec.Find(t.Context(), v); err != nil {
+			return err
+		}
+		// The mark by which kubelet tells which variant this node uses.
+		return st.tools.Restore(t.Context(), iptexec.IPv4, []byte("*mangle\n:KUBE-IPTABLES-HINT - [0:0]\nCOMMIT\n"), iptexec.RestoreOptions{})
+	}))
+	for _, pods := range []string{"pods-a", "pods-b"} {
+		for protocol, port := range map[model.Protocol]uint16{model.TCP: podTCP, model.UDP: podUDP} {
+			_, err := st.lab.Host(pods).ServeAll(protocol, port)
+			st.must(err)
+		}
+	}
+	st.cluster = &cluster{folder: filepath.Join(t.TempDir(), "manifests"), rnd: rand.New(rand.NewPCG(rnd.Uint64(), 0))}
+	st.must(os.Mkdir(st.cluster.folder, 0o755))
+	st.must(replace(filepath.Join(st.cluster.folder, "stable.yaml"), scenario.Nodes+"---"+stableObjects))
+	for file := range files {
+		st.must(st.cluster.change(file))
+	}
+	d := st.start()
+	st.measure(d)
+	d.Stop()
+	st.loads = st.startLoads()
+	t.Cleanup(st.loads.stop)
+	return st
+}
+
+// flags are those of every verb.
+func (st *stage) flags() []string {
+	return append([]string{"--manifests", st.cluster.folder}, scenario.Reference()...)
+}
+
+// start starts a daemon. It does not pause between writes.
+func (st *stage) start() *daemon.Daemon {
+	st.Helper()
+	return daemon.Start(st, st.lab.Node(), append(st.flags(), "--iptables-min-sync-period=1ms", "--verbose")...)
+}
+
+// firstWrite is how many objects a daemon changed in its first write, by its log. The error says that there was none
+// yet.
+func firstWrite(log string) (objects int, err error) {
+	m := regexp.MustCompile(`msg="rules written" changed=(\d+) `).FindStringSubmatch(log)
+	if m == nil {
+		return 0, fmt.Errorf("the daemon has written nothing yet:\n%s", log)
+	}
+	return strconv.Atoi(m[1])
+}
+
+// sluice runs a verb on the node.
+func (st *stage) sluice(args ...string) (string, error) {
+	out, err := daemon.Command(st.lab.Node(), args...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("sluice %s: %w\n%s", args[0], err, out)
+	}
+	return string(out), nil
+}
+
+// asCompiled compares the kernel with a fresh compile of the manifests, by `sluice diff` and line by line, so that a
+// fault of the comparison that the daemon itself makes shows too.
+func (st *stage) asCompiled() error {
+	if _, err := st.sluice(append([]string{"diff"}, st.flags()...)...); err != nil {
+		return err
+	}
+	for _, f := range families {
+		rendered, err := st.sluice(append([]string{"render", "--family", strings.ToLower(f.String())}, st.flags()...)...)
+		if err != nil {
+			return err
+		}
+		if diff := cmp.Diff(ours(rendered), ours(st.save(f))); diff != "" {
+			return fmt.Errorf("%s: the kernel (+) is not as a fresh compile (-) has it:\n%s", f, diff)
+		}
+	}
+	return nil
+}
+
+// ours are the chains and rules of a text as iptables-save prints it, sorted, without the counters, the kernel's own
+// chains and the mark that is not Sluice's. Nobody else writes here, so nothing else may be there.
+func ours(saved string) (all []string) {
+	table := ""
+	for l := range strings.Lines(saved) {
+		l = regexp.MustCompile(`^\[\d+:\d+\] | \[\d+:\d+\]$`).ReplaceAllString(strings.TrimSpace(l), "")
+		switch {
+		case strings.HasPrefix(l, "*"):
+			table = l
+		case strings.HasPrefix(l, ":KUBE-IPTABLES-HINT"):
+		case strings.HasPrefix(l, ":KUBE-"), strings.HasPrefix(l, "-A"):
+			all = append(all, table+" "+l)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// save is what iptables-save prints on the node, with the counters of packets.
+func (st *stage) save(f iptexec.Family) (text string) {
+	st.Helper()
+	st.must(st.lab.Node().Do(func() error {
+		saved, err := st.tools.Save(context.Background(), f, "filter", "nat", "mangle")
+		text = string(saved)
+		return err
+	}))
+	return text
+}
+
+func withoutComments(saved string) string {
+	return regexp.MustCompile(`(?m)^#.*\n`).ReplaceAllString(saved, "")
+}
+
+// follow sends one more datagram of a flow: it must arrive at an endpoint of now, wherever the flow went before.
+func (st *stage) follow(f udpFlow) error {
+	o, err := st.lab.Host("pods-a").Dial(f.dial)
+	if err != nil {
+		return err
+	}
+	arrived := o.Action == plan.Forward
+	if right := f.to.there && slices.Contains(f.to.endpoints, o.Endpoint.Addr()); arrived && !right {
+		return fmt.Errorf("a datagram from port %d to %s arrived at %s, endpoints are %v", f.dial.FromPort, f.dial.To, o.Endpoint, f.to.endpoints)
+	}
+	if wanted := f.to.there && len(f.to.endpoints) > 0; arrived != wanted {
+		return fmt.Errorf("a datagram from port %d to %s: %s, endpoints are %v", f.dial.FromPort, f.dial.To, o, f.to.endpoints)
+	}
+	return nil
+}
+
+// loads are the clients of the Services that do not change.
+type loads struct {
+	short []*lab.Load
+	open  []*lab.Conn // connections that stay open
+	total int
+	ended bool
+}
+
+func (st *stage) startLoads() *loads {
+	st.Helper()
+	l := &loads{}
+	for _, c := range []struct {
+		from, to string
+		protocol model.Protocol
+	}{
+		{"pods-a", "10.96.0.10:80", model.TCP},
+		{"pods-a", "[fd00:96::10]:80", model.TCP},
+		{"node-a", "10.96.0.10:80", model.TCP},
+		{"clients", "192.168.10.11:30080", model.TCP},
+		{"pods-a", "10.96.0.11:53", model.UDP},
+		{"clients", "192.168.10.11:30053", model.UDP},
+	} {
+		// Where a rule is missing the network refuses at once. Silence is a busy machine, and waited for.
+		dial := lab.Dial{To: netip.MustParseAddrPort(c.to), Protocol: c.protocol, Timeout: limit}
+		l.short = append(l.short, st.lab.Host(c.from).Load(dial, 3*time.Millisecond))
+		if c.protocol == model.TCP {
+			conn, o, err := st.lab.Host(c.from).Connect(dial)
+			if st.must(err); conn == nil {
+				st.Fatalf("from %s to %s: %s", c.from, c.to, o)
+			}
+			l.open = append(l.open, conn)
+		}
+	}
+	return l
+}
+
+// check fails the test if a connection failed since the last time.
+func (l *loads) check(t *testing.T, when string) {
+	t.Helper()
+	for i, load := range l.short {
+		tally, err := load.Tally()
+		l.count(t, fmt.Sprintf("%s: load %d", when, i), tally, err)
+	}
+	for i, conn := range l.open {
+		if err := conn.Echo("still there?"); err != nil {
+			t.Errorf("%s: open connection %d: %v", when, i, err)
+		}
+	}
+}
+
+func (l *loads) count(t *testing.T, who string, tally lab.Tally, err error) {
+	t.Helper()
+	if err != nil || len(tally.Failed) > 0 {
+		t.Errorf("%s: of %d connections failed %v, error %v", who, tally.Total, tally.Failed, err)
+	}
+	l.total += tally.Total
+}
+
+// stop ends all of them.
+func (l *loads) stop() {
+	if l.ended {
+		return
+	}
+	l.ended = true
+	for _, load := range l.short {
+		tally, _ := load.Stop()
+		l.total += tally.Total
+	}
+	for _, conn := range l.open {
+		_ = conn.Close()
+	}
+}
+
+func (l *loads) done() string { return fmt.Sprintf("%d connections, none failed", l.total) }
