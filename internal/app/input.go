@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/netip"
 	"os"
+	"slices"
 
 	"sluice/internal/config"
 	"sluice/internal/model"
@@ -74,10 +76,25 @@ func (in Input) load() (*world, error) {
 		}
 		_, _ = fmt.Fprintln(in.Messages, p.Error()) // there is nobody left to tell
 	}
+	for _, text := range unserved(snapshot) {
+		w.outcome = BadNews
+		_, _ = fmt.Fprintln(in.Messages, text)
+	}
 	w.snapshot, w.Planner = snapshot, plan.NewPlanner(in.planConfig())
 	w.Update(model.Diff(model.NewSnapshot(), snapshot))
 	w.SetHost(in.host(w.Plan()))
 	return w, nil
+}
+
+// unserved tells of Services that would be served if they had a cluster IP: in a cluster the API server gives one to
+// each, but here nobody does.
+func unserved(s *model.Snapshot) (texts []string) {
+	for _, name := range slices.SortedFunc(maps.Keys(s.Services), model.Name.Compare) {
+		if plan.Skipped(s.Services[name]) == plan.NoClusterIP {
+			texts = append(texts, fmt.Sprintf("Service %s: spec.clusterIP: none is given, so the Service is not served", name))
+		}
+	}
+	return texts
 }
 
 // planConfig adds this machine's name, which stands for the node's where none is given.
@@ -94,7 +111,7 @@ func (in Input) host(p *plan.Plan) plan.Host {
 	if len(in.NodeAddresses) == 0 {
 		return plan.Host{}
 	}
-	host := plan.Host{Addresses: append(p.Node.Addresses, in.NodeAddresses...)}
+	host := plan.Host{Addresses: slices.Concat(p.Node.Addresses, in.NodeAddresses)}
 	for _, a := range in.NodeAddresses {
 		if f := model.FamilyOf(a); !host.Primary[f].IsValid() && !a.IsLoopback() {
 			host.Primary[f] = a

@@ -161,6 +161,7 @@ func (d *daemon) watch(ctx context.Context) error {
 		for _, p := range problems {
 			input.Problems = append(input.Problems, p.Error())
 		}
+		input.Problems = append(input.Problems, unserved(next)...)
 		d.told.Do(func() { d.tellStart(next) })
 		d.send(ctx, reconcile.Event{Input: input})
 		now = next

@@ -63,6 +63,9 @@ func (p *Planner) Explain(id PortID) (all []Considered) {
 	return all
 }
 
+// NoClusterIP is why a Service is not proxied that says nothing against it.
+const NoClusterIP = "it has no cluster IP"
+
 // Skipped says why a Service is not proxied at all; empty if it is.
 func Skipped(s *model.Service) string {
 	switch {
@@ -75,7 +78,7 @@ func Skipped(s *model.Service) string {
 	case s.Headless:
 		return "it is headless (clusterIP: None)"
 	case len(s.ClusterIPs) == 0:
-		return "it has no cluster IP"
+		return NoClusterIP
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"maps"
 	"reflect"
 	"runtime"
@@ -68,7 +69,7 @@ func decodeAll(docs []*document) {
 func (f *file) settle() {
 	before := f.inForce()
 	f.good, f.kept = make(map[id]*object, len(f.docs)), map[id]*object{}
-	wrong, unknown := map[id]bool{}, false
+	wrong, unknown := map[id]bool{}, f.blank()
 	for _, d := range f.docs {
 		unknown = unknown || d.hidesObjects()
 		for _, o := range d.objects {
@@ -89,6 +90,10 @@ func (f *file) settle() {
 		}
 	}
 }
+
+// blank reports whether the file says nothing at all, as it does from when a shell has opened it (> web.yaml) until the
+// program whose output it takes has something to say, which can be seconds.
+func (f *file) blank() bool { return len(bytes.TrimSpace(f.text)) == 0 }
 
 // inForce are the objects that count, by name.
 func (f *file) inForce() map[id]*object {

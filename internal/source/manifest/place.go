@@ -3,6 +3,7 @@ package manifest
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"sluice/internal/source/convert"
@@ -38,6 +39,7 @@ func assemble(files []*file) *assembly {
 	kinds := map[string]bool{}
 	for _, f := range files {
 		a.tellUnreadable(f)
+		a.tellBlank(f)
 		for _, d := range f.docs {
 			a.tellDocument(f, d)
 			for _, o := range d.objects {
@@ -54,7 +56,7 @@ func assemble(files []*file) *assembly {
 }
 
 func (a *assembly) place(o origin) {
-	if was, ok := a.objects[o.id]; ok && !was.kept {
+	if was, ok := a.objects[o.id]; ok && !was.kept && !reflect.DeepEqual(was.value, o.value) {
 		a.tell(o, convert.Problem{
 			Message:  fmt.Sprintf("replaces the one at %s:%d", was.file.path, was.line("")),
 			Severity: convert.Warning,
@@ -84,6 +86,14 @@ func (a *assembly) tellUnreadable(f *file) {
 			message += " (what it said before stays in force)"
 		}
 		a.problems = append(a.problems, Problem{File: f.path, Message: message})
+	}
+}
+
+func (a *assembly) tellBlank(f *file) {
+	if f.unreadable == nil && f.blank() && len(f.kept) > 0 {
+		a.problems = append(a.problems, Problem{
+			File: f.path, Message: "the file is empty now (what it said before stays in force until the file is removed)",
+		})
 	}
 }
 

@@ -111,6 +111,24 @@ func TestWatchFilesInFolder(t *testing.T) {
 	s.want(t, "a@10.0.0.4 b@", "")
 }
 
+// TestWatchEmptyFile is that of a program which takes its time to write; what it replaces goes no sooner than it writes.
+func TestWatchEmptyFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.yaml")
+	write(t, file, service("a", "1")+"---\n"+service("b", "2"))
+	s := watch(t, file)
+	s.want(t, "a@10.0.0.1 b@10.0.0.2", "")
+	write(t, file, "")
+	s.want(t, "a@10.0.0.1 b@10.0.0.2", "the file is empty now")
+	write(t, file, service("b", "3"))
+	s.want(t, "b@10.0.0.3", "")
+	write(t, file, "\n")
+	s.want(t, "b@10.0.0.3", "the file is empty now")
+	must(t, os.Remove(file))
+	s.want(t, "", "no such file")
+	write(t, file, "# nothing any more\n")
+	s.want(t, "", "")
+}
+
 // TestWatchEditInPlace is the change that size and time may not show: as long, and within one tick of the clock.
 func TestWatchEditInPlace(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.yaml")
