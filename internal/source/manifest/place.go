@@ -40,7 +40,6 @@ func assemble(files []*file) *assembly {
 	for _, f := range files {
 		a.tellUnreadable(f)
 		a.tellBlank(f)
-		a.tellBlank(f)
 		for _, d := range f.docs {
 			a.tellDocument(f, d)
 			for _, o := range d.objects {
@@ -87,14 +86,6 @@ func (a *assembly) tellUnreadable(f *file) {
 			message += " (what it said before stays in force)"
 		}
 		a.problems = append(a.problems, Problem{File: f.path, Message: message})
-	}
-}
-
-func (a *assembly) tellBlank(f *file) {
-	if f.unreadable == nil && f.blank() && len(f.kept) > 0 {
-		a.problems = append(a.problems, Problem{
-			File: f.path, Message: "the file is empty now (what it said before stays in force until the file is removed)",
-		})
 	}
 }
 
