@@ -83,7 +83,17 @@ func (in Input) load() (*world, error) {
 	w.snapshot, w.Planner = snapshot, plan.NewPlanner(in.planConfig())
 	w.Update(model.Diff(model.NewSnapshot(), snapshot))
 	w.SetHost(in.host(w.Plan()))
+	w.tellLosers(in.Messages)
 	return w, nil
+}
+
+// tellLosers tells of addresses that a Service does not get, since another one has them.
+func (w *world) tellLosers(messages io.Writer) {
+	for _, port := range w.Plan().Sorted() {
+		for _, p := range port.Problems() {
+			_, _ = fmt.Fprintln(messages, "warning:", p)
+		}
+	}
 }
 
 // unserved tells of Services that would be served if they had a cluster IP: in a cluster the API server gives one to
