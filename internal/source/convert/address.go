@@ -50,6 +50,8 @@ func unusable(a netip.Addr) string {
 		return "a link-local address"
 	case a.IsMulticast():
 		return "a multicast address"
+	case a == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
+		return "the broadcast address"
 	}
 	return ""
 }

@@ -192,6 +192,11 @@ func TestServiceProblems(t *testing.T) {
 		{"health check port with policy Cluster", func(s *corev1.Service) {
 			s.Spec.Type, s.Spec.HealthCheckNodePort = "LoadBalancer", 32000
 		}, warning("spec.healthCheckNodePort")},
+		{"health check port that is a node port too", func(s *corev1.Service) {
+			s.Spec.Type, s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = "LoadBalancer", "Local", 32000
+			s.Spec.Ports = ports{{Name: "a", Port: 1}, {Name: "b", Port: 2, NodePort: 32000}}
+		}, leftOut("spec.healthCheckNodePort")},
+		{"external IP of everybody", func(s *corev1.Service) { s.Spec.ExternalIPs = []string{"255.255.255.255"} }, leftOut("spec.externalIPs[0]")},
 		{"balance", func(s *corev1.Service) {
 			s.Annotations = map[string]string{"sluice.dev/balance": "best"}
 		}, warning("metadata.annotations[sluice.dev/balance]")},

@@ -1,6 +1,8 @@
 package convert
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -116,6 +118,9 @@ func healthCheckNodePort(n *notes, s *model.Service, port int32) uint16 {
 		return 0
 	case s.Type != model.LoadBalancer || s.ExternalPolicy != model.PolicyLocal:
 		n.warn("spec.healthCheckNodePort", "%d: left out, since it needs type LoadBalancer and externalTrafficPolicy Local", port)
+		return 0
+	case slices.ContainsFunc(s.Ports, func(p model.ServicePort) bool { return p.Protocol == model.TCP && int32(p.NodePort) == port }):
+		n.error("spec.healthCheckNodePort", "%d: is a node port of this Service already (left out)", port)
 		return 0
 	}
 	return uint16(port)
