@@ -86,7 +86,7 @@ func (in Input) backend(ctx context.Context, log *slog.Logger) (*iptables.Backen
 		return nil, err
 	}
 	log.Info("starting", "mode", in.Config.Mode, "variant", string(variant), "iptables", tools.Version)
-	deps.RouteLocalnet = setRouteLocalnet
+	deps.RouteLocalnet = forDaemon(setRouteLocalnet, log)
 	if lacking != nil {
 		log.Warn("a family of addresses is left out", "because", lacking)
 	}
