@@ -55,19 +55,24 @@ func (b *Backend) cleanupOnce(ctx context.Context, t Tables, held *held) (d delt
 	}
 	d = removal(have)
 	held.spare(&d, have)
+	var unrouted error
 	if guardIsOurs(have) {
-		d[Filter].unguard(have[Filter])
 		// The guard goes after what it guards: packets to loopback addresses must not get in between.
-		if b.deps.RouteLocalnet != nil {
-			if err := b.deps.RouteLocalnet(false); err != nil {
-				return d, have, err
-			}
+		if unrouted = b.unroute(); unrouted == nil {
+			d[Filter].unguard(have[Filter])
 		}
 	}
 	if d.size() == 0 {
-		return d, have, nil
+		return d, have, unrouted
 	}
-	return d, have, t.Restore(ctx, d.text())
+	return d, have, errors.Join(unrouted, t.Restore(ctx, d.text()))
+}
+
+func (b *Backend) unroute() error {
+	if b.deps.RouteLocalnet == nil {
+		return nil
+	}
+	return b.deps.RouteLocalnet(false)
 }
 
 // kubeletChains tell that kubelet is at work, which needs KUBE-FIREWALL as well.

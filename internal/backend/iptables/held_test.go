@@ -1,6 +1,7 @@
 package iptables
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -77,5 +78,23 @@ func TestCleanupLeavesWhatOthersUse(t *testing.T) {
 		if err := b.Cleanup(t.Context()); err != nil || ownCount(fakes[0].contents) > 0 {
 			t.Errorf("legacy %t: with nothing in the way, error is %v", legacy, err)
 		}
+	}
+}
+
+// TestCleanupOfReadOnlySettingLeavesGuardAlone: what guards loopback addresses stays as long as packets to them are
+// routed; all else goes.
+func TestCleanupOfReadOnlySettingLeavesGuardAlone(t *testing.T) {
+	b, fakes := newTestBackend(false)
+	if _, err := b.Apply(t.Context(), webRules(), false); err != nil {
+		t.Fatal(err)
+	}
+	readOnly := errors.New("/proc/sys is read-only here")
+	b.deps.RouteLocalnet = func(bool) error { return readOnly }
+	if err := b.Cleanup(t.Context()); !errors.Is(err, readOnly) {
+		t.Errorf("error is %v", err)
+	}
+	_, guarded := fakes[0].contents[Filter][chainFirewall]
+	if n := ownCount(fakes[0].contents); n > 0 || !guarded {
+		t.Errorf("%d chains are left, and the guard is there: %t", n, guarded)
 	}
 }
