@@ -52,7 +52,7 @@ func TestKill(t *testing.T) {
 			stop()
 			st.settle()
 			st.restartWritesNothing()
-			if st.interrupted == 0 {
+			if st.interrupted == 0 && !testing.Short() { // a few kills may all miss
 				t.Error("no kill came while iptables-restore ran")
 			}
 			t.Logf("%d kills, %d of them while iptables-restore ran; %s", rounds, st.interrupted, st.loads.done())
