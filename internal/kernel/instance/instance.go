@@ -2,22 +2,35 @@
 //
 // The mark is an abstract UNIX socket. The kernel keeps such names per network namespace, which is what two daemons
 // would fight over, and lets go of them when the process ends, however it ends: no stale file is left to clean up.
+// Anybody can take such a name, so one that a stranger holds counts for nothing, and the next name is taken instead:
+// a user without power over the network must not keep Sluice from working.
 //
-// Invariant: at most one process per network namespace holds a [Claim].
+// Invariant: at most one process per network namespace holds a [Claim], as long as no stranger meddles.
 package instance
 
 import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"strconv"
 	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // ErrRunning occurs when a Sluice already runs in this network namespace.
 var ErrRunning = errors.New("another sluice is running in this network namespace")
 
-// socketName is an abstract address; net writes its first byte, which is 0, as @.
-const socketName = "@sluice"
+const (
+	// socketName is an abstract address; net writes its first byte, which is 0, as @.
+	socketName = "@sluice"
+	// maxStrangers is how many names are passed over.
+	maxStrangers = 100
+	// listenTime is more than lies between the binding of a name and the listening at it, in one Take.
+	listenTime = 100 * time.Millisecond
+)
 
 // Claim is the right to work on a network namespace. It ends with Close or with the process.
 type Claim struct {
@@ -26,14 +39,50 @@ type Claim struct {
 
 // Take claims the network namespace of the calling thread.
 func Take() (*Claim, error) {
-	l, err := net.Listen("unix", socketName)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("%w (it holds the socket %s)", ErrRunning, socketName)
+	name := socketName
+	for n := range maxStrangers {
+		if n > 0 {
+			name = socketName + "." + strconv.Itoa(n)
+		}
+		l, err := net.Listen("unix", name)
+		switch {
+		case err == nil:
+			return &Claim{listener: l}, nil
+		case !errors.Is(err, syscall.EADDRINUSE):
+			return nil, fmt.Errorf("claim the network namespace: %w", err)
+		case !heldByStranger(name):
+			return nil, fmt.Errorf("%w (it holds the socket %s)", ErrRunning, name)
+		}
+	}
+	return nil, fmt.Errorf("claim the network namespace: processes of other users hold all sockets from %s to %s", socketName, name)
+}
+
+// heldByStranger reports whether a name is held by a user who is neither this one nor root, or by nobody who listens.
+// In doubt it is not.
+func heldByStranger(name string) bool {
+	conn, err := dial(name)
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		time.Sleep(listenTime)
+		conn, err = dial(name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("claim the network namespace: %w", err)
+		return errors.Is(err, syscall.ECONNREFUSED)
 	}
-	return &Claim{listener: l}, nil
+	defer func() { _ = conn.Close() }() // nothing was said
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return false
+	}
+	var holder *unix.Ucred
+	var credErr error
+	err = raw.Control(func(fd uintptr) {
+		holder, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	})
+	return errors.Join(err, credErr) == nil && holder.Uid != 0 && int(holder.Uid) != os.Geteuid()
+}
+
+func dial(name string) (*net.UnixConn, error) {
+	return net.DialUnix("unix", nil, &net.UnixAddr{Name: name, Net: "unix"})
 }
 
 // Close gives the claim back.

@@ -4,10 +4,16 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"os/exec"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"sluice/internal/kernel/instance"
 	"sluice/internal/kernel/netns"
@@ -66,6 +72,67 @@ func TestKillLetsGo(t *testing.T) {
 	_ = holder.Process.Kill()
 	_ = holder.Wait()
 	_ = take(t).Close()
+}
+
+// TestStrangerCountsForNothing: a name that another user holds, or that nobody listens at, keeps no Sluice from
+// working, and still a second one is refused.
+func TestStrangerCountsForNothing(t *testing.T) {
+	nstest.Require(t)
+	for name, hold := range map[string]func(*testing.T) io.Closer{
+		"another user": listenAsNobody, "no listener": bindAlone,
+	} {
+		t.Run(name, func(t *testing.T) {
+			stranger := hold(t)
+			first := take(t)
+			if _, err := instance.Take(); !errors.Is(err, instance.ErrRunning) {
+				t.Errorf("a second one: got %v", err)
+			}
+			if err := errors.Join(first.Close(), stranger.Close()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+const nobody = 65534
+
+// listenAsNobody has one thread be another user's, and ends it.
+func listenAsNobody(t *testing.T) io.Closer {
+	if ids, err := os.ReadFile("/proc/self/uid_map"); err != nil || len(strings.Fields(string(ids))) != 3 || strings.Fields(string(ids))[2] == "1" {
+		t.Skip("needs root: in the namespace of an ordinary user there are no other users")
+	}
+	type result struct {
+		net.Listener
+		error
+	}
+	done := make(chan result)
+	go func() {
+		runtime.LockOSThread() // for good, so that the thread ends with the goroutine
+		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, ^uintptr(0), nobody, ^uintptr(0)); errno != 0 {
+			done <- result{nil, errno}
+			return
+		}
+		l, err := net.Listen("unix", "@sluice")
+		done <- result{l, err}
+	}()
+	r := <-done
+	if r.error != nil {
+		t.Fatal(r.error)
+	}
+	return r.Listener
+}
+
+// bindAlone takes the name and does not listen.
+func bindAlone(t *testing.T) io.Closer {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := os.NewFile(uintptr(fd), "@sluice")
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: "@sluice"}); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 func take(t *testing.T) *instance.Claim {
