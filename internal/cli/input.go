@@ -44,7 +44,7 @@ func (in *input) read(cmd *cobra.Command) (app.Input, error) {
 	out := app.Input{Manifests: in.manifests, Config: cfg, Stdin: cmd.InOrStdin(), Messages: cmd.ErrOrStderr()}
 	for _, s := range in.addresses {
 		a, err := netip.ParseAddr(s)
-		if err != nil {
+		if err != nil || a.Zone() != "" {
 			return out, app.WrongInput(fmt.Errorf("--node-address %q: want an IP address", s))
 		}
 		out.NodeAddresses = append(out.NodeAddresses, a.Unmap())

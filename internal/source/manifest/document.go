@@ -66,7 +66,8 @@ type header struct {
 		Name      string `json:"name"`
 		Namespace string `json:"namespace"`
 	} `json:"metadata"`
-	Items *json.RawMessage `json:"items"`
+	// Items is nil where there is no such field, and may be null where the List is empty.
+	Items json.RawMessage `json:"items"`
 }
 
 // maxNesting bounds Lists within Lists. Real ones nest once at most.
@@ -119,7 +120,7 @@ func (d *document) add(js []byte, path string, implied header, depth int) {
 	case head.APIVersion == "":
 		d.fail(join(path, "apiVersion"), "required")
 	case head.Items != nil && strings.HasSuffix(head.Kind, "List"):
-		d.addList(*head.Items, path, head, depth)
+		d.addList(head.Items, path, head, depth)
 	default:
 		o := &object{id: idOf(head), path: path}
 		o.decode(head, js)
