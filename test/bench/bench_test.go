@@ -64,6 +64,7 @@ func bare(b *testing.B, t *table) {
 }
 
 func restore(b *testing.B, v iptexec.Variant, text []byte, flush bool) error {
+	b.Helper()
 	return newNode(b).Do(func() error {
 		tools, err := iptexec.Find(b.Context(), v)
 		if err != nil {
