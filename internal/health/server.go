@@ -108,10 +108,8 @@ func (s *Server) settle() {
 // addresses are those at which one family's node ports are served: the unspecified one stands for all.
 func addresses(n plan.NodePorts, f model.Family) []netip.Addr {
 	switch {
-	case n.All && f == model.IPv6:
-		return []netip.Addr{netip.IPv6Unspecified()}
 	case n.All:
-		return []netip.Addr{netip.IPv4Unspecified()}
+		return []netip.Addr{f.Unspecified()}
 	case n.Loopback:
 		return append([]netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}, n.Addresses...)
 	}

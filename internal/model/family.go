@@ -30,6 +30,14 @@ func (f Family) Bits() int {
 	return 32
 }
 
+// Unspecified is the address that stands for all of the family: 0.0.0.0 or ::.
+func (f Family) Unspecified() netip.Addr {
+	if f == IPv6 {
+		return netip.IPv6Unspecified()
+	}
+	return netip.IPv4Unspecified()
+}
+
 // FamilyOf is the family of a valid address.
 func FamilyOf(a netip.Addr) Family {
 	if a.Is4() {

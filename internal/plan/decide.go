@@ -117,7 +117,6 @@ func (p *Plan) Find(to netip.AddrPort, protocol model.Protocol) (*Port, Frontend
 	if !p.Node.IsLocal(key.Addr) || !p.Node.NodePorts[family].Serves(key.Addr) {
 		return nil, Frontend{}, false
 	}
-	key.Addr = unspecified(family)
-	port, f, ok := p.Owner(key)
+	port, f, ok := p.Owner(NodePortKey(family, protocol, key.Port))
 	return port, f, ok && f.Kind == NodePort
 }

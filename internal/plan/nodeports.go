@@ -57,7 +57,7 @@ func nodePorts(cfg Config, f model.Family, node *Node) NodePorts {
 // listedPrefixes is what the list says of family f.
 func listedPrefixes(list NodePortAddresses, f model.Family, node *Node) (ps []netip.Prefix) {
 	if list.All {
-		ps = append(ps, netip.PrefixFrom(unspecified(f), 0))
+		ps = append(ps, netip.PrefixFrom(f.Unspecified(), 0))
 	}
 	if p := node.Primary[f]; list.Primary && p.IsValid() && !p.IsLoopback() {
 		ps = append(ps, netip.PrefixFrom(p, f.Bits()))
@@ -78,10 +78,3 @@ func (l NodePortAddresses) empty() bool {
 }
 
 func isZero(p netip.Prefix) bool { return p.Bits() == 0 }
-
-func unspecified(f model.Family) netip.Addr {
-	if f == model.IPv6 {
-		return netip.IPv6Unspecified()
-	}
-	return netip.IPv4Unspecified()
-}

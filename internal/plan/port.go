@@ -132,6 +132,11 @@ type Key struct {
 	Port     uint16
 }
 
+// NodePortKey is the Key of a node port.
+func NodePortKey(f model.Family, p model.Protocol, port uint16) Key {
+	return Key{f.Unspecified(), p, port}
+}
+
 // String is like "10.96.0.10:53/UDP", and "node:30053/UDP" for node ports.
 func (k Key) String() string {
 	if k.Addr.IsUnspecified() {

@@ -40,10 +40,10 @@ func wants(s *model.Service, id PortID) (fs []Frontend) {
 	add(ExternalIP, s.ExternalIPs)
 	add(LoadBalancerIP, s.LoadBalancerIPs)
 	if port.NodePort != 0 {
-		fs = append(fs, Frontend{NodePort, Key{unspecified(id.Family), id.Protocol, port.NodePort}})
+		fs = append(fs, Frontend{NodePort, NodePortKey(id.Family, id.Protocol, port.NodePort)})
 	}
 	if id == healthCheckOwner(s, id.Family) {
-		fs = append(fs, Frontend{HealthCheckPort, Key{unspecified(id.Family), model.TCP, s.HealthCheckNodePort}})
+		fs = append(fs, Frontend{HealthCheckPort, NodePortKey(id.Family, model.TCP, s.HealthCheckNodePort)})
 	}
 	slices.SortStableFunc(fs, func(a, b Frontend) int { return int(a.Kind) - int(b.Kind) })
 	return fs

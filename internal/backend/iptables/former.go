@@ -52,7 +52,7 @@ func (f *family) keyOf(chain string, r rules.Rule) (k plan.Key, ok bool) {
 		}
 	}
 	if chain == chainNodePorts {
-		k.Addr = [...]netip.Addr{model.IPv4: netip.IPv4Unspecified(), model.IPv6: netip.IPv6Unspecified()}[f.family]
+		k.Addr = f.family.Unspecified()
 		return k, err == nil && k.Port != 0
 	}
 	to, found := rules.Find(p.Header, "d")

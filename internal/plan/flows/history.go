@@ -105,7 +105,7 @@ func (h *History) served(p *plan.Plan, f Flow) bool {
 	if !p.Node.IsLocal(to) && !h.addresses[to] {
 		return false
 	}
-	nodePort := plan.Key{Addr: unspecified(model.FamilyOf(to)), Protocol: model.UDP, Port: f.To.Port()}
+	nodePort := plan.NodePortKey(model.FamilyOf(to), model.UDP, f.To.Port())
 	if h.frontends[nodePort].had(f.Server) {
 		return true
 	}
@@ -151,11 +151,4 @@ func endpointAddresses(p *plan.Plan) map[netip.Addr]bool {
 
 func (s *servers) had(server netip.AddrPort) bool {
 	return s != nil && (s.all || s.addrs[server])
-}
-
-func unspecified(f model.Family) netip.Addr {
-	if f == model.IPv6 {
-		return netip.IPv6Unspecified()
-	}
-	return netip.IPv4Unspecified()
 }
