@@ -43,6 +43,9 @@ type stage struct {
 func open(t *testing.T, v iptexec.Variant, rnd *rand.Rand) *stage {
 	t.Helper()
 	nstest.Require(t)
+	if v == iptexec.NFT {
+		nstest.RequireRoot(t, "the kernel limits an ordinary user's transactions to some hundred rules (net.core.wmem_default)")
+	}
 	st := &stage{T: t, rnd: rnd, lab: scenario.Up(t, lab.Reference())}
 	st.must(st.lab.Node().Do(func() (err error) {
 		if st.tools, err = iptexec.Find(t.Context(), v); err != nil {

@@ -25,6 +25,7 @@ type node struct {
 	ns      *netns.NS
 	deps    Deps
 	backend *Backend
+	variant iptexec.Variant
 }
 
 // eachVariant runs a test on a node of each variant of the programs.
@@ -43,7 +44,7 @@ func newNode(t testing.TB, v iptexec.Variant) *node {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = ns.Close() })
-	n := &node{TB: t, ns: ns}
+	n := &node{TB: t, ns: ns, variant: v}
 	n.do(func(ctx context.Context) (err error) {
 		n.deps, _, err = System(ctx, v)
 		return err
@@ -180,6 +181,9 @@ func TestRestoresByHand(t *testing.T) {
 // TestManyServices: a text that is long from the first write on, and a small change after it.
 func TestManyServices(t *testing.T) {
 	eachVariant(t, func(n *node) {
+		if n.variant == iptexec.NFT {
+			nstest.RequireRoot(n, "the kernel limits an ordinary user's transactions to some hundred rules (net.core.wmem_default)")
+		}
 		p, deltas := bigCluster(300)
 		r := Compile(p.Plan(), DefaultOptions())
 		n.apply(r, false)

@@ -17,6 +17,9 @@ import (
 // TestSaveSomeTables: only those named are in the text, in that order, also where the program prints others.
 func TestSaveSomeTables(t *testing.T) {
 	eachVariant(t, func(t *testing.T, tools *iptexec.Tools) {
+		if tools.Variant == iptexec.Legacy {
+			nstest.RequireRoot(t, "an ordinary user may not read which tables the kernel has")
+		}
 		restore(t, tools, iptexec.IPv4, "*raw\n:A*nat - [0:0]\n-A PREROUTING -j A*nat\nCOMMIT\n*nat\n:A - [0:0]\nCOMMIT\n*filter\n:A - [0:0]\nCOMMIT\n")
 		for _, tables := range [][]string{{"nat", "filter"}, {"filter", "nat"}, {"nat"}, {"nat", "security"}} {
 			text, err := tools.Save(t.Context(), iptexec.IPv4, tables...)

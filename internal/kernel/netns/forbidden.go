@@ -41,7 +41,7 @@ func explainFrom(procSys string, err error) error {
 	if !refused(err) {
 		return err
 	}
-	if startedByRoot() {
+	if StartedByRoot() {
 		return fmt.Errorf("%w (root lacks CAP_SYS_ADMIN here; is this a container?)", err)
 	}
 	return fmt.Errorf("%w: %s; run it as root instead: %s (%w)", ErrForbidden, reason(procSys), asRoot(os.Args, packagePath()), err)
@@ -68,8 +68,9 @@ func packagePath() string {
 	return info.Path
 }
 
-// startedByRoot reports whether root started this program, also where Isolate has made an ordinary user root since.
-func startedByRoot() bool {
+// StartedByRoot reports whether root started this program. An ordinary user whom [Isolate] has made root since has less
+// power: some files of the kernel and large netlink messages stay out of reach.
+func StartedByRoot() bool {
 	if by := os.Getenv(isolatedEnv); by != "" {
 		return by == byRoot
 	}

@@ -52,6 +52,16 @@ func without(m *testing.M, err error) int {
 	return 1
 }
 
+// RequireRoot is Require for a test that an ordinary user cannot run even with a network of its own, because of why. It
+// skips for ordinary users alone: minimum is root.
+func RequireRoot(t testing.TB, why string) {
+	t.Helper()
+	Require(t)
+	if !netns.StartedByRoot() {
+		t.Skip("needs root: ", why)
+	}
+}
+
 // Require ends the test unless it has a network of its own. It skips where the system forbids user namespaces to an
 // ordinary user, and fails in every other case: minimum is root, or user namespaces for ordinary users.
 func Require(t testing.TB) {
