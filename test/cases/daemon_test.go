@@ -1,7 +1,9 @@
 package cases
 
 import (
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -125,6 +127,9 @@ func (st *stage) node(stdin, name string, args ...string) string {
 	cmd := st.lab.Node().Command(st.Context(), name, args...)
 	cmd.Stdin = strings.NewReader(stdin)
 	out, err := cmd.CombinedOutput()
+	if errors.Is(err, exec.ErrNotFound) {
+		st.Fatalf("%s is not installed; on Debian or Ubuntu: sudo apt-get install -y iptables conntrack iproute2", name)
+	}
 	if err != nil {
 		st.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
 	}

@@ -29,10 +29,6 @@ func (st *stage) neighbour() *netns.NS {
 		st.Fatal(err)
 	}
 	st.node("", "sh", "-ec", "ip link set side0 up; ip route add 203.0.113.99 dev side0")
-	routeLocalnet := func() error {
-		_, err := sysctl.Set("net.ipv4.conf.all.route_localnet", "1")
-		return err
-	}
 	if err := ns.Do(routeLocalnet); err != nil {
 		st.Fatal(err)
 	}
@@ -77,7 +73,9 @@ func TestLoopbackIsNotReachedFromOutside(t *testing.T) {
 	if _, err := st.lab.Node().Serve(6, daemon); err != nil {
 		t.Fatal(err)
 	}
-	st.node("", "sysctl", "-qw", "net.ipv4.conf.all.route_localnet=1")
+	if err := st.lab.Node().Do(routeLocalnet); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := ask(ns, daemon.String()); err != nil {
 		t.Fatalf("without Sluice the neighbour should reach the loopback address, or this test shows nothing: %v", err)
 	}
@@ -92,4 +90,10 @@ func TestLoopbackIsNotReachedFromOutside(t *testing.T) {
 			t.Errorf("%s from outside: want silence, got %q, %v", to, answer, err)
 		}
 	}
+}
+
+// routeLocalnet lets packets to and from loopback addresses pass the network.
+func routeLocalnet() error {
+	_, err := sysctl.Set("net.ipv4.conf.all.route_localnet", "1")
+	return err
 }

@@ -30,7 +30,10 @@ func readOption(words []word) (Option, []word, error) {
 		return Option{}, nil, err
 	}
 	words = words[1:]
-	if slices.Contains(textOptions, name) && len(words) > 0 {
+	if slices.Contains(textOptions, name) {
+		if len(words) == 0 {
+			return Option{}, nil, fmt.Errorf("option --%s wants a value", name)
+		}
 		return Option{Name: name, Negated: negated, Values: []string{words[0].text}}, words[1:], nil
 	}
 	inner, words := negation(words) // "-s ! ADDRESS", as old versions wrote
