@@ -53,9 +53,9 @@ func asNoFamily(err error) error {
 	return err
 }
 
-// Probe reads the mangle table. To read all of them takes seconds where there are thousands of Services.
+// Probe lists the chains of the mangle table. To read all tables takes seconds where there are thousands of Services.
 func (p programs) Probe(ctx context.Context) error {
-	_, err := p.Tools.Save(ctx, p.family, Mangle.String())
+	_, err := p.Tools.Chains(ctx, p.family, Mangle.String())
 	return asNoFamily(err)
 }
 

@@ -1,9 +1,9 @@
 package iptexec
 
 import (
-	"bytes"
 	"context"
 	"errors"
+	"slices"
 )
 
 // Choose returns the tools for the variant that this node uses: want, unless it is ""; else the one whose mangle table
@@ -21,7 +21,7 @@ func Choose(ctx context.Context, want Variant) (*Tools, error) {
 		if err != nil {
 			return nil, err
 		}
-		hinted, err := t.holds(ctx, "mangle", ":KUBE-IPTABLES-HINT ", ":KUBE-KUBELET-CANARY ")
+		hinted, err := t.holds(ctx, "mangle", "KUBE-IPTABLES-HINT", "KUBE-KUBELET-CANARY")
 		if err != nil {
 			return nil, err
 		}
@@ -32,17 +32,15 @@ func Choose(ctx context.Context, want Variant) (*Tools, error) {
 	return Find(ctx, "")
 }
 
-// holds reports whether a line of the table in either family starts with one of the prefixes.
-func (t *Tools) holds(ctx context.Context, table string, prefixes ...string) (bool, error) {
+// holds reports whether the table has one of the chains in either family.
+func (t *Tools) holds(ctx context.Context, table string, chains ...string) (bool, error) {
 	for _, f := range []Family{IPv4, IPv6} {
-		text, err := t.Save(ctx, f, table)
+		have, err := t.Chains(ctx, f, table)
 		if err != nil {
 			return false, err
 		}
-		for _, p := range prefixes {
-			if bytes.Contains(text, []byte("\n"+p)) {
-				return true, nil
-			}
+		if slices.ContainsFunc(have, func(name string) bool { return slices.Contains(chains, name) }) {
+			return true, nil
 		}
 	}
 	return false, nil

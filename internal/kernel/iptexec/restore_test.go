@@ -231,3 +231,25 @@ func both(line int) map[iptexec.Variant]int {
 func say(text string) map[iptexec.Variant]string {
 	return map[iptexec.Variant]string{iptexec.NFT: text, iptexec.Legacy: text}
 }
+
+func TestChains(t *testing.T) {
+	eachVariant(t, func(t *testing.T, tools *iptexec.Tools) {
+		if tools.Variant == iptexec.Legacy {
+			nstest.RequireRoot(t, "an ordinary user may not read which tables the kernel has")
+		}
+		for _, f := range []iptexec.Family{iptexec.IPv4, iptexec.IPv6} {
+			restore(t, tools, f, "*filter\n:KUBE-A - [0:0]\n:KUBE-B - [0:0]\n-A KUBE-A -j KUBE-B\nCOMMIT\n*nat\n:KUBE-C - [0:0]\nCOMMIT\n")
+			got, err := tools.Chains(t.Context(), f, "filter")
+			slices.Sort(got)
+			if want := []string{"FORWARD", "INPUT", "KUBE-A", "KUBE-B", "OUTPUT"}; err != nil || !slices.Equal(got, want) {
+				t.Errorf("%s: chains %v, error %v, want %v", f, got, err, want)
+			}
+			if _, err := tools.Chains(t.Context(), f, "security"); err != nil {
+				t.Errorf("%s: a table that is not there: %v", f, err)
+			}
+			if text, err := tools.Save(t.Context(), f, "nat", "security"); err != nil || bytes.Contains(text, []byte("*security")) {
+				t.Errorf("%s: listing a table made it: %v\n%s", f, err, text)
+			}
+		}
+	})
+}

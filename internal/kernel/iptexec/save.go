@@ -43,6 +43,26 @@ func (t *Tools) saveTogether(ctx context.Context, f Family, tables []string) ([]
 	return all, nil
 }
 
+// Chains lists the chains of a table. With the nft variant it costs what the table holds, where [Tools.Save] costs what
+// all of them hold.
+func (t *Tools) Chains(ctx context.Context, f Family, table string) (names []string, err error) {
+	var text []byte
+	if t.Variant == NFT {
+		text, err = run(ctx, slices.Concat(t.command(f, ""), []string{"--table", table, "--list-rules"}), nil)
+	}
+	if t.Variant == Legacy || err != nil { // it refuses tables that nft has put other things into
+		text, err = t.Save(ctx, f, table)
+	}
+	for line := range strings.Lines(string(text)) {
+		for _, start := range []string{":", "-P ", "-N "} {
+			if name, ok := strings.CutPrefix(line, start); ok {
+				names = append(names, strings.Fields(name)[0])
+			}
+		}
+	}
+	return names, err
+}
+
 // section is the part of what iptables-save printed that is about one table.
 func section(text []byte, table string) []byte {
 	_, text, found := bytes.Cut(text, []byte("\n*"+table+"\n")) // a comment is ahead of the first one

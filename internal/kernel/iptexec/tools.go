@@ -57,14 +57,14 @@ var ErrNotInstalled = errors.New("iptables is not installed")
 type Tools struct {
 	Variant  Variant
 	Version  string              // such as "1.8.9"
-	commands map[string][]string // program and verb, such as "ip6tables-save", to the command that runs it
+	commands map[string][]string // program and verb, such as "ip6tables-save", to the command that runs it; the verb may be ""
 }
 
 // Find returns the programs of the variant, or the system's default variant when it is "".
 func Find(ctx context.Context, v Variant) (*Tools, error) {
 	t := &Tools{Variant: v, commands: map[string][]string{}}
 	for _, f := range []Family{IPv4, IPv6} {
-		for _, verb := range []string{"-save", "-restore"} {
+		for _, verb := range []string{"", "-save", "-restore"} {
 			command, err := find(ctx, f, v, verb)
 			if err != nil {
 				return nil, err
