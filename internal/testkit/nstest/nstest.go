@@ -58,7 +58,7 @@ func RequireRoot(t testing.TB, why string) {
 	t.Helper()
 	Require(t)
 	if !netns.StartedByRoot() {
-		t.Skip("needs root: ", why)
+		t.Skip("needs root:", why)
 	}
 }
 
@@ -69,7 +69,7 @@ func Require(t testing.TB) {
 	reason := os.Getenv(refusedEnv)
 	switch {
 	case reason != "":
-		t.Skip("needs root, or user namespaces for ordinary users: ", reason)
+		t.Skip("needs root, or user namespaces for ordinary users:", reason)
 	case !netns.Isolated():
 		t.Fatal("TestMain of this package does not call nstest.Main")
 	}
