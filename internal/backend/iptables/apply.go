@@ -65,6 +65,9 @@ func (b *Backend) Apply(ctx context.Context, r backend.Ruleset, recheck bool) (t
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.sides == [2]*side{} {
+		return total, ErrNoFamily
+	}
 	var errs []error
 	for _, f := range model.Families {
 		if b.sides[f] == nil {

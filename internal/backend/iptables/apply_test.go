@@ -178,6 +178,19 @@ func TestMissingFamilyIsToldOnce(t *testing.T) {
 	}
 }
 
+// TestNoFamilyIsToldEveryTime: to write nothing at all is no success.
+func TestNoFamilyIsToldEveryTime(t *testing.T) {
+	b, fakes := newTestBackend(false)
+	for _, fake := range fakes {
+		fake.fail = asNoFamily(errors.New("Table does not exist"))
+	}
+	for range 2 {
+		if _, err := b.Apply(t.Context(), webRules(), false); !errors.Is(err, ErrNoFamily) {
+			t.Errorf("error is %v", err)
+		}
+	}
+}
+
 func TestFailureNamesTheServicePort(t *testing.T) {
 	r := webRules()
 	text := string(diff(r.families[0].desired, emptyKernel()).text())

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
@@ -98,9 +97,8 @@ const nobody = 65534
 
 // listenAsNobody has one thread be another user's, and ends it.
 func listenAsNobody(t *testing.T) io.Closer {
-	if ids, err := os.ReadFile("/proc/self/uid_map"); err != nil || len(strings.Fields(string(ids))) != 3 || strings.Fields(string(ids))[2] == "1" {
-		t.Skip("needs root: in the namespace of an ordinary user there are no other users")
-	}
+	t.Helper()
+	nstest.RequireRoot(t, "in the namespace of an ordinary user there are no other users")
 	type result struct {
 		net.Listener
 		error
