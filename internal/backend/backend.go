@@ -15,11 +15,29 @@ type Backend interface {
 	// Compile turns a Plan into this mode's objects. It is pure.
 	Compile(*plan.Plan) Ruleset
 	// Apply makes the kernel hold what r says: it compares and writes the difference, so that it may be repeated, and
-	// a failed one loses nothing. It notices what others changed wherever the kernel lets it do so cheaply; with
-	// recheck it reads back everything. An error may concern one family alone; the other is applied all the same.
-	Apply(ctx context.Context, r Ruleset, recheck bool) (Result, error)
+	// a failed one loses nothing. It notices what others changed wherever the kernel lets it do so cheaply. An error may
+	// concern one family alone; the other is applied all the same. A Service port that the kernel refuses is no error
+	// but one of Result.Refused, and everything else is written.
+	Apply(ctx context.Context, r Ruleset, req Request) (Result, error)
 	// Cleanup removes every trace of this mode. What is not there is no error.
 	Cleanup(context.Context) error
+}
+
+// Watcher is a Backend whose kernel tells of what others do.
+type Watcher interface {
+	// Watch calls changed whenever somebody else changed what is ours, or may have; the next Apply finds out what it
+	// was. It works until ctx ends, and returns early only with an error. What happened before it began, and after it
+	// failed, is not told.
+	Watch(ctx context.Context, changed func()) error
+}
+
+// Request says how an Apply is to go about it.
+type Request struct {
+	// Recheck has it read back everything that the kernel holds and trust nothing that is remembered.
+	Recheck bool
+	// Hold are Service ports that the kernel refused a moment ago. They are left in it as they are, and tried again
+	// once they are not in here any more.
+	Hold map[plan.PortID]bool
 }
 
 // Ruleset is a compiled Plan.
@@ -39,6 +57,9 @@ type Result struct {
 	Written int
 	// Restored are objects that Sluice had written before and somebody else changed or removed.
 	Restored []string
+	// Refused are the Service ports that the kernel did not take, each with an error that names it and has the kernel's
+	// words. They are in the kernel as they were before, or not at all. Those of Request.Hold are not among them.
+	Refused map[plan.PortID]error
 	// Former are the frontends that rules found in the kernel served and r does not: of Services that went while
 	// nobody watched, say. They are told by the first Apply of a process, which is the first to read the kernel.
 	Former []plan.Key

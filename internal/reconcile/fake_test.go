@@ -63,11 +63,11 @@ func (k *kernel) Compile(p *plan.Plan) backend.Ruleset {
 }
 
 // Apply that fails may have written a part.
-func (k *kernel) Apply(ctx context.Context, r backend.Ruleset, recheck bool) (res backend.Result, err error) {
+func (k *kernel) Apply(ctx context.Context, r backend.Ruleset, req backend.Request) (res backend.Result, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.applied = append(k.applied, time.Now())
-	if recheck {
+	if req.Recheck {
 		k.rechecks = append(k.rechecks, time.Now())
 	}
 	k.sleep()

@@ -153,7 +153,7 @@ func (l *Loop) apply(ctx context.Context, recheck bool) (failed [2]bool) {
 	ctx, cancel := context.WithTimeout(ctx, applyLimit)
 	defer cancel()
 	start := time.Now()
-	result, err := l.Backend.Apply(ctx, l.ruleset, recheck)
+	result, err := l.Backend.Apply(ctx, l.ruleset, backend.Request{Recheck: recheck})
 	end := time.Now()
 	l.history.NoteFrontends(result.Former)
 	l.logResult(result, end.Sub(start))

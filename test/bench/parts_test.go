@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"sluice/internal/backend"
 	"sluice/internal/backend/iptables"
 	"sluice/internal/lab"
 	"sluice/internal/model"
@@ -78,7 +79,7 @@ func (s *session) restart() {
 func (s *session) apply(ctx context.Context) error { return s.write(ctx, false) }
 
 func (s *session) write(ctx context.Context, recheck bool) error {
-	_, err := s.backend.Apply(ctx, s.ruleset, recheck)
+	_, err := s.backend.Apply(ctx, s.ruleset, backend.Request{Recheck: recheck})
 	return err
 }
 

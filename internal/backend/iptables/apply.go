@@ -58,7 +58,7 @@ func (b *Backend) Name() string { return "iptables" }
 func (b *Backend) Compile(p *plan.Plan) backend.Ruleset { return Compile(p, b.opts) }
 
 // Apply makes the kernel's tables hold what r says. See [backend.Backend].
-func (b *Backend) Apply(ctx context.Context, r backend.Ruleset, recheck bool) (total backend.Result, err error) {
+func (b *Backend) Apply(ctx context.Context, r backend.Ruleset, req backend.Request) (total backend.Result, err error) {
 	rs, ok := r.(*Ruleset)
 	if !ok {
 		return total, fmt.Errorf("apply: %T is not a ruleset of mode iptables", r)
@@ -73,7 +73,7 @@ func (b *Backend) Apply(ctx context.Context, r backend.Ruleset, recheck bool) (t
 		if b.sides[f] == nil {
 			continue
 		}
-		result, err := b.sides[f].apply(ctx, rs.families[f], recheck)
+		result, err := b.sides[f].apply(ctx, rs.families[f], req.Recheck)
 		if err == nil && rs.families[f].localhost() && b.deps.RouteLocalnet != nil {
 			err = b.deps.RouteLocalnet(true) // not before KUBE-FIREWALL guards loopback addresses
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"sluice/internal/backend"
 	"sluice/internal/kernel/iptexec"
 	"sluice/internal/model"
 	"sluice/internal/plan"
@@ -95,16 +96,16 @@ func TestApplyTwiceWritesOnce(t *testing.T) {
 	for _, legacy := range []bool{false, true} {
 		b, fakes := newTestBackend(legacy)
 		r := webRules()
-		if result, err := b.Apply(t.Context(), r, false); err != nil || result.Written == 0 {
+		if result, err := b.Apply(t.Context(), r, backend.Request{}); err != nil || result.Written == 0 {
 			t.Fatalf("first: %+v, %v", result, err)
 		}
-		if result, err := b.Apply(t.Context(), r, false); err != nil || result.Written != 0 {
+		if result, err := b.Apply(t.Context(), r, backend.Request{}); err != nil || result.Written != 0 {
 			t.Fatalf("second: %+v, %v", result, err)
 		}
 		if fakes[0].saves != 1 || fakes[1].saves != 1 {
 			t.Errorf("legacy %v: tables were read %d and %d times, want once", legacy, fakes[0].saves, fakes[1].saves)
 		}
-		if result, err := onFakes(fakes).Apply(t.Context(), webRules(), false); err != nil || result.Written != 0 || result.Restored != nil {
+		if result, err := onFakes(fakes).Apply(t.Context(), webRules(), backend.Request{}); err != nil || result.Written != 0 || result.Restored != nil {
 			t.Fatalf("another process: %+v, %v", result, err)
 		}
 	}
@@ -120,12 +121,12 @@ func webRules() *Ruleset {
 func TestRestoresWhatOthersRemoved(t *testing.T) {
 	for _, legacy := range []bool{false, true} {
 		b, fakes := newTestBackend(legacy)
-		if _, err := b.Apply(t.Context(), webRules(), false); err != nil {
+		if _, err := b.Apply(t.Context(), webRules(), backend.Request{}); err != nil {
 			t.Fatal(err)
 		}
 		fakes[0].remove(Nat, chainServices)
 		fakes[0].remove(Nat, chainPrerouting)
-		result, err := b.Apply(t.Context(), webRules(), legacy)
+		result, err := b.Apply(t.Context(), webRules(), backend.Request{Recheck: legacy})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,16 +140,16 @@ func TestRestoresWhatOthersRemoved(t *testing.T) {
 // TestLegacyReadsBeforeItWrites: it cannot know of others' changes, but when it writes it repairs them.
 func TestLegacyReadsBeforeItWrites(t *testing.T) {
 	b, fakes := newTestBackend(true)
-	if _, err := b.Apply(t.Context(), webRules(), false); err != nil {
+	if _, err := b.Apply(t.Context(), webRules(), backend.Request{}); err != nil {
 		t.Fatal(err)
 	}
 	fakes[0].remove(Nat, chainServices)
-	if result, err := b.Apply(t.Context(), webRules(), false); err != nil || result.Restored != nil {
+	if result, err := b.Apply(t.Context(), webRules(), backend.Request{}); err != nil || result.Restored != nil {
 		t.Fatalf("nothing to write: %+v, %v", result, err)
 	}
 	s, sl := service(model.IPv4, []string{"10.96.0.10", "10.244.1.5"})
 	external(s)
-	result, err := b.Apply(t.Context(), Compile(planOf(s, sl), DefaultOptions()), false)
+	result, err := b.Apply(t.Context(), Compile(planOf(s, sl), DefaultOptions()), backend.Request{})
 	if err != nil || !slices.Equal(result.Restored, []string{"IPv4 nat KUBE-SERVICES"}) {
 		t.Fatalf("a change: %+v, %v", result, err)
 	}
@@ -158,7 +159,7 @@ func TestOneFamilyFails(t *testing.T) {
 	b, fakes := newTestBackend(false)
 	broken := errors.New("broken")
 	fakes[0].fail = broken
-	result, err := b.Apply(t.Context(), webRules(), false)
+	result, err := b.Apply(t.Context(), webRules(), backend.Request{})
 	if !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "IPv4: ") || strings.Contains(err.Error(), "IPv6") {
 		t.Errorf("error is %v", err)
 	}
@@ -170,10 +171,10 @@ func TestOneFamilyFails(t *testing.T) {
 func TestMissingFamilyIsToldOnce(t *testing.T) {
 	b, fakes := newTestBackend(false)
 	fakes[1].fail = asNoFamily(errors.New("can't initialize ip6tables table `nat': Table does not exist (do you need to insmod?)"))
-	if _, err := b.Apply(t.Context(), webRules(), false); !errors.Is(err, ErrNoFamily) {
+	if _, err := b.Apply(t.Context(), webRules(), backend.Request{}); !errors.Is(err, ErrNoFamily) {
 		t.Errorf("error is %v", err)
 	}
-	if _, err := b.Apply(t.Context(), webRules(), true); err != nil || fakes[1].saves != 1 {
+	if _, err := b.Apply(t.Context(), webRules(), backend.Request{Recheck: true}); err != nil || fakes[1].saves != 1 {
 		t.Errorf("told again: %v", err)
 	}
 }
@@ -185,7 +186,7 @@ func TestNoFamilyIsToldEveryTime(t *testing.T) {
 		fake.fail = asNoFamily(errors.New("Table does not exist"))
 	}
 	for range 2 {
-		if _, err := b.Apply(t.Context(), webRules(), false); !errors.Is(err, ErrNoFamily) {
+		if _, err := b.Apply(t.Context(), webRules(), backend.Request{}); !errors.Is(err, ErrNoFamily) {
 			t.Errorf("error is %v", err)
 		}
 	}
@@ -198,7 +199,7 @@ func TestFailureNamesTheServicePort(t *testing.T) {
 		b, fakes := newTestBackend(false)
 		number := 1 + slices.IndexFunc(lines(text), func(l string) bool { return strings.Contains(l, part) })
 		fakes[0].failWrite = &iptexec.RestoreError{Line: number}
-		_, err := b.Apply(t.Context(), r, false)
+		_, err := b.Apply(t.Context(), r, backend.Request{})
 		var at *LineError
 		if !errors.As(err, &at) || !strings.Contains(at.Line, part) {
 			t.Fatalf("%s: error is %v", part, err)
@@ -227,10 +228,10 @@ func TestFaultsLoseNothing(t *testing.T) {
 				vandalize(t, &fake.contents)
 				*fake.generation++
 			}
-			_, _ = b.Apply(context.Background(), r, rapid.Bool().Draw(t, "recheck"))
+			_, _ = b.Apply(context.Background(), r, backend.Request{Recheck: rapid.Bool().Draw(t, "recheck")})
 		}
 		fakes[0].fail, fakes[1].fail = nil, nil
-		if _, err := b.Apply(context.Background(), r, true); err != nil {
+		if _, err := b.Apply(context.Background(), r, backend.Request{Recheck: true}); err != nil {
 			t.Fatal(err)
 		}
 		for f, fake := range fakes {
@@ -258,7 +259,7 @@ func TestCleanup(t *testing.T) {
 				want[Filter][chainInput] = firewallJumps[0].rule + "\n"
 				want[Filter][chainOutput] = firewallJumps[1].rule + "\n"
 			}
-			if _, err := b.Apply(t.Context(), webRules(), false); err != nil {
+			if _, err := b.Apply(t.Context(), webRules(), backend.Request{}); err != nil {
 				t.Fatal(err)
 			}
 			for range 2 { // the second finds nothing, which is no error

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/internal/backend"
 	"sluice/internal/model"
 	"sluice/internal/plan"
 )
@@ -14,7 +15,7 @@ func TestFormerFrontends(t *testing.T) {
 	_, fakes := newTestBackend(false)
 	start := func() *Backend { return onFakes(fakes) }
 	apply := func(b *Backend, p *plan.Plan) (former []string) {
-		result, err := b.Apply(t.Context(), Compile(p, DefaultOptions()), false)
+		result, err := b.Apply(t.Context(), Compile(p, DefaultOptions()), backend.Request{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/internal/backend"
 	"sluice/internal/model"
 )
 
@@ -17,7 +18,7 @@ import (
 func TestHiddenUserOfChainHoldsUpNothing(t *testing.T) {
 	for _, legacy := range []bool{false, true} {
 		b, fakes := newTestBackend(legacy)
-		if _, err := b.Apply(t.Context(), webRules(), false); err != nil {
+		if _, err := b.Apply(t.Context(), webRules(), backend.Request{}); err != nil {
 			t.Fatal(err)
 		}
 		svc := slices.Sorted(maps.Keys(fakes[0].contents[Nat]))
@@ -26,7 +27,7 @@ func TestHiddenUserOfChainHoldsUpNothing(t *testing.T) {
 		s, _ := service(model.IPv4, []string{"10.96.0.10"})
 		gone := Compile(planOf(s), DefaultOptions())
 		for round := range 3 {
-			result, err := b.Apply(t.Context(), gone, true)
+			result, err := b.Apply(t.Context(), gone, backend.Request{Recheck: true})
 			if err != nil || (result.Written == 0) != (round > 0) {
 				t.Fatalf("legacy %t, round %d: %+v, %v", legacy, round, result, err)
 			}
@@ -38,7 +39,7 @@ func TestHiddenUserOfChainHoldsUpNothing(t *testing.T) {
 		}
 		fakes[0].hidden = ""
 		*fakes[0].generation++
-		if _, err := b.Apply(t.Context(), gone, true); err != nil {
+		if _, err := b.Apply(t.Context(), gone, backend.Request{Recheck: true}); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(gone.families[0].chains, ownOf(fakes[0].contents)); diff != "" {
@@ -59,7 +60,7 @@ func ownOf(all contents) contents {
 func TestCleanupLeavesWhatOthersUse(t *testing.T) {
 	for _, legacy := range []bool{false, true} {
 		b, fakes := newTestBackend(legacy)
-		if _, err := b.Apply(t.Context(), webRules(), false); err != nil {
+		if _, err := b.Apply(t.Context(), webRules(), backend.Request{}); err != nil {
 			t.Fatal(err)
 		}
 		fakes[0].contents[Nat]["MINE"] = "-A MINE -j KUBE-MARK-MASQ\n"
@@ -85,7 +86,7 @@ func TestCleanupLeavesWhatOthersUse(t *testing.T) {
 // routed; all else goes.
 func TestCleanupOfReadOnlySettingLeavesGuardAlone(t *testing.T) {
 	b, fakes := newTestBackend(false)
-	if _, err := b.Apply(t.Context(), webRules(), false); err != nil {
+	if _, err := b.Apply(t.Context(), webRules(), backend.Request{}); err != nil {
 		t.Fatal(err)
 	}
 	readOnly := errors.New("/proc/sys is read-only here")

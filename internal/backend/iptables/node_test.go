@@ -66,7 +66,7 @@ func (n *node) do(f func(context.Context) error) {
 func (n *node) apply(r *Ruleset, recheck bool) (result backend.Result) {
 	n.Helper()
 	n.do(func(ctx context.Context) (err error) {
-		result, err = n.backend.Apply(ctx, r, recheck)
+		result, err = n.backend.Apply(ctx, r, backend.Request{Recheck: recheck})
 		return err
 	})
 	return result
@@ -321,7 +321,7 @@ func TestKernelRefusesALine(t *testing.T) {
 		nat[chainServices] = strings.Replace(good, "--dport 80", "--dport eighty", 1)
 		r.families[model.IPv4].fragments[0].lines[natServices] = nat[chainServices]
 		err := n.ns.Do(func() error {
-			_, err := n.backend.Apply(n.Context(), r, false)
+			_, err := n.backend.Apply(n.Context(), r, backend.Request{})
 			return err
 		})
 		if err == nil || !strings.Contains(err.Error(), "default/web:http (TCP)") || !strings.Contains(err.Error(), "eighty") {

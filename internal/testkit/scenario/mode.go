@@ -106,7 +106,7 @@ func (k *kernel) follow(ctx context.Context, p *plan.Plan, c plan.Changes) error
 		} else {
 			k.ruleset.Update(p, c)
 		}
-		_, err = k.backend.Apply(ctx, k.ruleset, false)
+		_, err = k.backend.Apply(ctx, k.ruleset, backend.Request{})
 		return err
 	})
 }
