@@ -31,8 +31,8 @@ func (w *walker) tellRule(r *rule, path []string, taken, rest flow, doubt string
 	switch {
 	case doubt != "":
 		says = "? " + doubt + " is not known here, so both ways are followed; if it matches: "
-	case r.divides() && !rest.empty():
-		says = trace.Percent(taken.total()/(taken.total()+rest.total())) + " of what gets here: "
+	case r.divides() && !rest.Empty():
+		says = trace.Percent(taken.Total()/(taken.Total()+rest.Total())) + " of what gets here: "
 	}
 	if comment := r.parsed.Comment(); comment != "" {
 		says += comment + ": "
@@ -42,7 +42,7 @@ func (w *walker) tellRule(r *rule, path []string, taken, rest flow, doubt string
 
 // ofAll says how many of all packets a flow is, unless it is all of them.
 func (w *walker) ofAll(f flow) string {
-	if share := f.total(); share < 1-1e-9 {
+	if share := f.Total(); share < 1-1e-9 {
 		return trace.Percent(share) + " of all: "
 	}
 	return ""
@@ -133,7 +133,7 @@ const told = 10
 // count takes in one rule that took some of the flow and reports whether it is not to be told. The last rule of a
 // series takes the rest without a match of its own.
 func (s *shareSummary) count(r *rule, taken, rest flow) bool {
-	last := s.rules > 0 && rest.empty() && r.parsed.Target != "RETURN"
+	last := s.rules > 0 && rest.Empty() && r.parsed.Target != "RETURN"
 	if !r.divides() && !last {
 		return false
 	}
@@ -141,7 +141,7 @@ func (s *shareSummary) count(r *rule, taken, rest flow) bool {
 	if s.rules <= told {
 		return false
 	}
-	s.hidden += taken.total()
+	s.hidden += taken.Total()
 	return true
 }
 

@@ -21,13 +21,13 @@ func (w *walker) apply(r *rule, f flow, path []string) after {
 	case "":
 		return after{next: f}
 	case "ACCEPT":
-		w.accepted.addAll(f)
+		w.accepted.AddAll(f)
 		return after{}
 	case "DROP":
-		w.dropped += f.total()
+		w.dropped += f.Total()
 		return after{}
 	case "REJECT":
-		w.rejected += f.total()
+		w.rejected += f.Total()
 		return after{}
 	case "RETURN":
 		return after{returned: f}
@@ -36,10 +36,10 @@ func (w *walker) apply(r *rule, f flow, path []string) after {
 	case "MARK", "CONNMARK":
 		return after{next: w.setMarks(r, f)}
 	case "NOTRACK":
-		return after{next: f.each(func(s state) state { s.untracked = true; return s })}
+		return after{next: f.Each(func(s state) state { s.untracked = true; return s })}
 	case "CT":
 		_, notrack := rules.Find(p.TargetOptions, "notrack")
-		return after{next: f.each(func(s state) state { s.untracked = s.untracked || notrack; return s })}
+		return after{next: f.Each(func(s state) state { s.untracked = s.untracked || notrack; return s })}
 	default:
 		return w.jump(r, f, path)
 	}
@@ -96,7 +96,7 @@ func (w *walker) setMarks(r *rule, f flow) flow {
 		w.assume("unknown way to set a mark, assumed to leave it: " + string(r.text))
 		return f
 	}
-	return f.each(change)
+	return f.Each(change)
 }
 
 // markChange is what a MARK or CONNMARK target does to a state.
@@ -136,11 +136,11 @@ func maskOf(options []rules.Option, name string) uint32 {
 func (w *walker) translate(r *rule, f flow) after {
 	switch r.parsed.Target {
 	case "SNAT", "MASQUERADE":
-		w.accepted.addAll(f.each(func(s state) state { s.snat = true; return s }))
+		w.accepted.AddAll(f.Each(func(s state) state { s.snat = true; return s }))
 		return after{}
 	case "REDIRECT":
 		o, _ := rules.Find(r.parsed.TargetOptions, "to-ports")
-		w.accepted.addAll(f.each(func(s state) state { return w.redirect(s, o.Value()) }))
+		w.accepted.AddAll(f.Each(func(s state) state { return w.redirect(s, o.Value()) }))
 		return after{}
 	}
 	o, ok := rules.Find(r.parsed.TargetOptions, "to-destination")
@@ -149,15 +149,15 @@ func (w *walker) translate(r *rule, f flow) after {
 		w.assume("unknown way to translate, assumed to continue: " + string(r.text))
 		return after{next: f}
 	}
-	for _, p := range f.parts {
+	for _, p := range f.Parts() {
 		addrs := to.addrs
 		if addrs == nil {
-			addrs = []netip.Addr{p.dst.Addr()}
+			addrs = []netip.Addr{p.State.dst.Addr()}
 		}
 		for _, a := range addrs {
-			s := p.state
+			s := p.State
 			s.dnat, s.dst = true, netip.AddrPortFrom(a, to.port(s.dst.Port()))
-			w.accepted.add(s, p.share/float64(len(addrs)))
+			w.accepted.Add(s, p.Share/float64(len(addrs)))
 		}
 	}
 	return after{}

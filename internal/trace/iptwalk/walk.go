@@ -7,12 +7,13 @@ import (
 	"sluice/internal/backend/iptables/rules"
 	"sluice/internal/plan"
 	"sluice/internal/trace"
+	"sluice/internal/trace/weigh"
 )
 
 // Walk tells what the rules, of the packet's family, do to the first packet of a new connection.
 func Walk(rs *rules.Ruleset, pkt plan.Packet, host Host) trace.Result {
 	if pkt.Via == plan.ViaForward && pkt.To.Addr().IsLoopback() && !(host.RouteLocalnet && pkt.To.Addr().Is4()) {
-		return martian()
+		return trace.Martian()
 	}
 	w := newWalker(rs, pkt, host)
 	w.doubtful = 0.5
@@ -24,18 +25,6 @@ func Walk(rs *rules.Ruleset, pkt plan.Packet, host Host) trace.Result {
 	plain := newWalker(rs, pkt, host)
 	plain.run()
 	return w.withDoubt(r, plain.result())
-}
-
-// martian is the end of a packet from the network to a loopback address, wherever the rules would send it.
-func martian() trace.Result {
-	return trace.Result{
-		Verdict:   trace.Drop,
-		Endpoints: []trace.Endpoint{},
-		Steps: []trace.Step{{
-			At:   "kernel, on arrival",
-			Says: "a packet from the network to a loopback address is dropped, unless route_localnet allows it",
-		}},
-	}
 }
 
 // maxTests bounds the work on rulesets that multiply the ways through them.
@@ -76,19 +65,18 @@ func newWalker(rs *rules.Ruleset, pkt plan.Packet, host Host) *walker {
 
 // run takes the packet from where it begins to all its ends.
 func (w *walker) run() {
-	var f flow
-	f.add(state{src: w.pkt.From, dst: w.pkt.To}, 1)
+	f := weigh.Whole(state{src: w.pkt.From, dst: w.pkt.To})
 	if w.pkt.Via == plan.ViaLocal {
 		w.runLocal(f)
 		return
 	}
 	w.in = w.pkt.Interface
 	f = w.walkHook("PREROUTING", f, "raw", "mangle", "nat")
-	here, on := f.divide(w.isHere)
-	w.left.addAll(w.walkHook("INPUT", here, "mangle", "filter", "security", "nat"))
+	here, on := f.Divide(w.isHere)
+	w.left.AddAll(w.walkHook("INPUT", here, "mangle", "filter", "security", "nat"))
 	on = w.walkHook("FORWARD", on, "mangle", "filter", "security")
 	w.in = ""
-	w.left.addAll(w.walkHook("POSTROUTING", on, "mangle", "nat"))
+	w.left.AddAll(w.walkHook("POSTROUTING", on, "mangle", "nat"))
 }
 
 // runLocal is the way of a packet from a process. One that is for the node itself leaves and comes in again, by lo; its
@@ -96,11 +84,11 @@ func (w *walker) run() {
 func (w *walker) runLocal(f flow) {
 	f = w.walkHook("OUTPUT", f, "raw", "mangle", "nat", "filter", "security")
 	f = w.walkHook("POSTROUTING", f, "mangle", "nat")
-	here, gone := f.divide(w.isHere)
-	w.left.addAll(gone)
+	here, gone := f.Divide(w.isHere)
+	w.left.AddAll(gone)
 	w.in = "lo"
 	here = w.walkHook("PREROUTING", here, "raw", "mangle")
-	w.left.addAll(w.walkHook("INPUT", here, "mangle", "filter", "security"))
+	w.left.AddAll(w.walkHook("INPUT", here, "mangle", "filter", "security"))
 }
 
 func (w *walker) isHere(s state) bool { return w.host.local(s.dst.Addr()) }
@@ -118,7 +106,7 @@ func (w *walker) walkHook(hook string, f flow, tables ...string) flow {
 	w.hook = hook
 	for _, table := range tables {
 		c := w.rules.Table(table).Chain(hook)
-		if c == nil || f.empty() {
+		if c == nil || f.Empty() {
 			continue
 		}
 		w.table = table
@@ -130,27 +118,27 @@ func (w *walker) walkHook(hook string, f flow, tables ...string) flow {
 func (w *walker) walkTable(c *rules.Chain, f flow) flow {
 	var passed flow
 	if w.table == "nat" { // asks only about connections
-		passed, f = f.divide(func(s state) bool { return s.untracked })
+		passed, f = f.Divide(func(s state) bool { return s.untracked })
 	}
 	w.accepted = flow{}
 	end := w.walkChain(c, f, []string{c.Name})
-	if c.Policy == "DROP" && !end.empty() {
-		w.dropped += end.total()
+	if c.Policy == "DROP" && !end.Empty() {
+		w.dropped += end.Total()
 		w.step([]string{c.Name}, "policy DROP", w.ofAll(end)+"no rule accepted it, so the chain's policy drops it")
 		end = flow{}
 	}
-	passed.addAll(w.accepted)
-	passed.addAll(end)
+	passed.AddAll(w.accepted)
+	passed.AddAll(end)
 	return passed
 }
 
 // walkChain passes the flow through a chain and returns what leaves at its end or by RETURN.
 func (w *walker) walkChain(c *rules.Chain, f flow, path []string) (left flow) {
 	shares := shareSummary{}
-	for i := 0; i < len(c.Rules) && !f.empty(); i++ {
+	for i := 0; i < len(c.Rules) && !f.Empty(); i++ {
 		r := w.rule(c, i)
 		taken, rest, doubt := w.match(r, f)
-		if taken.empty() {
+		if taken.Empty() {
 			continue
 		}
 		quiet := shares.count(r, taken, rest)
@@ -163,11 +151,11 @@ func (w *walker) walkChain(c *rules.Chain, f flow, path []string) (left flow) {
 			w.muted--
 		}
 		f = rest
-		f.addAll(to.next)
-		left.addAll(to.returned)
+		f.AddAll(to.next)
+		left.AddAll(to.returned)
 	}
 	shares.tell(w, path)
-	left.addAll(f)
+	left.AddAll(f)
 	return left
 }
 
@@ -175,8 +163,8 @@ func (w *walker) walkChain(c *rules.Chain, f flow, path []string) (left flow) {
 func (w *walker) match(r *rule, f flow) (taken, rest flow, doubt string) {
 	answers := make([]float64, 0, 8)
 	some := false
-	for _, p := range f.parts {
-		a, d := w.ask(r, p.state)
+	for _, p := range f.Parts() {
+		a, d := w.ask(r, p.State)
 		if d != "" {
 			doubt = d
 		}
@@ -186,9 +174,9 @@ func (w *walker) match(r *rule, f flow) (taken, rest flow, doubt string) {
 	if !some {
 		return flow{}, f, doubt
 	}
-	for i, p := range f.parts {
-		taken.add(p.state, p.share*answers[i])
-		rest.add(p.state, p.share*(1-answers[i]))
+	for i, p := range f.Parts() {
+		taken.Add(p.State, p.Share*answers[i])
+		rest.Add(p.State, p.Share*(1-answers[i]))
 	}
 	return taken, rest, doubt
 }
