@@ -83,6 +83,8 @@ type Service struct {
 	// Affinity is how long a client keeps its endpoint, in whole seconds; 0 is no affinity.
 	Affinity  time.Duration
 	Balancing Balancing
+	// Weights are asked in order; see [Service.WeightOf].
+	Weights []Weight
 
 	Ports []ServicePort
 }
@@ -136,4 +138,10 @@ type Node struct {
 	InternalIPs []netip.Addr
 	ExternalIPs []netip.Addr
 	PodCIDRs    []netip.Prefix
+}
+
+// ServiceCIDR is an object that names ranges of addresses from which the cluster allocates cluster IPs.
+type ServiceCIDR struct {
+	Name     string
+	Prefixes []netip.Prefix
 }

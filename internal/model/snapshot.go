@@ -8,21 +8,26 @@ import (
 // Snapshot is everything a source knows at one moment. The maps belong to the Snapshot; the objects are shared and
 // never changed.
 type Snapshot struct {
-	Services map[Name]*Service
-	Slices   map[Name]*Slice
-	Nodes    map[string]*Node
+	Services     map[Name]*Service
+	Slices       map[Name]*Slice
+	Nodes        map[string]*Node
+	ServiceCIDRs map[string]*ServiceCIDR
 }
 
 // NewSnapshot is an empty Snapshot.
 func NewSnapshot() *Snapshot {
-	return &Snapshot{Services: map[Name]*Service{}, Slices: map[Name]*Slice{}, Nodes: map[string]*Node{}}
+	return &Snapshot{
+		Services: map[Name]*Service{}, Slices: map[Name]*Slice{},
+		Nodes: map[string]*Node{}, ServiceCIDRs: map[string]*ServiceCIDR{},
+	}
 }
 
 // Delta is what changed between two Snapshots: the new object, or nil for one that is gone.
 type Delta struct {
-	Services map[Name]*Service
-	Slices   map[Name]*Slice
-	Nodes    map[string]*Node
+	Services     map[Name]*Service
+	Slices       map[Name]*Slice
+	Nodes        map[string]*Node
+	ServiceCIDRs map[string]*ServiceCIDR
 }
 
 // Apply changes the Snapshot by d.
@@ -30,19 +35,24 @@ func (s *Snapshot) Apply(d Delta) {
 	apply(s.Services, d.Services)
 	apply(s.Slices, d.Slices)
 	apply(s.Nodes, d.Nodes)
+	apply(s.ServiceCIDRs, d.ServiceCIDRs)
 }
 
 // Clone copies the maps and shares the objects.
 func (s *Snapshot) Clone() *Snapshot {
-	return &Snapshot{Services: maps.Clone(s.Services), Slices: maps.Clone(s.Slices), Nodes: maps.Clone(s.Nodes)}
+	return &Snapshot{
+		Services: maps.Clone(s.Services), Slices: maps.Clone(s.Slices),
+		Nodes: maps.Clone(s.Nodes), ServiceCIDRs: maps.Clone(s.ServiceCIDRs),
+	}
 }
 
 // Diff is the Delta that turns old into new. Objects with equal content count as unchanged.
 func Diff(old, new *Snapshot) Delta {
 	return Delta{
-		Services: diff(old.Services, new.Services),
-		Slices:   diff(old.Slices, new.Slices),
-		Nodes:    diff(old.Nodes, new.Nodes),
+		Services:     diff(old.Services, new.Services),
+		Slices:       diff(old.Slices, new.Slices),
+		Nodes:        diff(old.Nodes, new.Nodes),
+		ServiceCIDRs: diff(old.ServiceCIDRs, new.ServiceCIDRs),
 	}
 }
 

@@ -76,6 +76,8 @@ func snapshot(objects ...any) *model.Snapshot {
 			s.Slices[o.Name] = o
 		case *model.Node:
 			s.Nodes[o.Name] = o
+		case *model.ServiceCIDR:
+			s.ServiceCIDRs[o.Name] = o
 		}
 	}
 	return s
@@ -147,9 +149,9 @@ func TestEndpointLists(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			n := newNode(config, Host{}, snapshot().Nodes)
+			n := newNode(config, Host{}, snapshot())
 			id := PortID{Service: web, Protocol: model.TCP}
-			got := choose(candidates(id, []*model.Slice{slice(tt.endpoints...)}, n.Name), &n)
+			got := choose(candidates(service(), id, []*model.Slice{slice(tt.endpoints...)}, n.Name), &n)
 			want := tt
 			if diff := cmp.Diff(want.cluster, texts(got.cluster), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("cluster list (-want +got):\n%s", diff)
@@ -289,7 +291,7 @@ func TestNodePortAddresses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cfg := config
 			cfg.NodePortAddresses, cfg.LocalhostNodePorts = tt.list, true
-			n := newNode(cfg, host, snapshot().Nodes)
+			n := newNode(cfg, host, snapshot())
 			if diff := cmp.Diff([2]NodePorts{tt.v4, tt.v6}, n.NodePorts, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -298,7 +300,7 @@ func TestNodePortAddresses(t *testing.T) {
 	t.Run("primary of a family that the node lacks", func(t *testing.T) {
 		cfg := config
 		cfg.NodePortAddresses.Primary = true
-		n := newNode(cfg, Host{}, map[string]*model.Node{"node-a": {Name: "node-a", InternalIPs: addrs("192.168.10.11")}})
+		n := newNode(cfg, Host{}, snapshot(&model.Node{Name: "node-a", InternalIPs: addrs("192.168.10.11")}))
 		if n.NodePorts[model.IPv6].All || len(n.NodePorts[model.IPv6].Addresses) > 0 {
 			t.Errorf("IPv6 node ports = %+v, want none", n.NodePorts[model.IPv6])
 		}

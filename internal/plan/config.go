@@ -22,6 +22,10 @@ type Config struct {
 
 	// MasqueradeAll rewrites the source of everything that goes to a ClusterIP.
 	MasqueradeAll bool
+
+	// GuardClusterIPs refuses connections to a cluster IP's other ports, and drops those to addresses of a ServiceCIDR
+	// that no Service has. kube-proxy does so in its nftables mode alone, so the mode chooses, not the operator.
+	GuardClusterIPs bool
 }
 
 // DetectMode is how the traffic of pods is told from other traffic. The zero value is DetectClusterCIDR.

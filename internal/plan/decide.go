@@ -38,21 +38,25 @@ type Packet struct {
 // Decision is what the plan says of a Packet.
 type Decision struct {
 	Action Action
-	// Targets are the endpoints it may reach, each as likely as the others.
+	// Targets are the endpoints it may reach.
 	Targets []Target
 	Client  Client
-	// Port and Frontend are what it hit; Port is nil if Unhandled.
+	// Port and Frontend are what it hit; Port is nil if it is no frontend.
 	Port     *Port
 	Frontend Frontend
 	Route    Route
 	// NotAllowed is set where the frontend does not answer this source.
 	NotAllowed bool
+	// Guard is why a packet to no frontend is refused all the same.
+	Guard Guard
 }
 
 // Target is an endpoint and whether it sees the node's address instead of the client's.
 type Target struct {
 	Endpoint
 	Masquerade bool
+	// Share is how many of all such connections it gets, from 0 to 1.
+	Share float64
 }
 
 // Decide says what happens to a packet. It is the meaning that the rules of every backend must have.
@@ -66,6 +70,8 @@ func (p *Plan) Decide(pkt Packet) Decision {
 	}
 	port, frontend, ok := p.Find(pkt.To, pkt.Protocol)
 	if !ok {
+		d.Guard = p.guard(pkt.To.Addr())
+		d.Action = d.Guard.action()
 		return d
 	}
 	d.Port, d.Frontend = port, frontend
@@ -78,14 +84,21 @@ func (p *Plan) Decide(pkt Packet) Decision {
 	if d.Action != Forward {
 		return d
 	}
-	for _, e := range port.Endpoints(d.Route.List) {
+	d.Targets = p.targets(pkt, d.Route, port.Endpoints(d.Route.List))
+	return d
+}
+
+// targets are the endpoints of a route's list, as pkt meets them.
+func (p *Plan) targets(pkt Packet, route Route, list []Endpoint) (targets []Target) {
+	total := totalWeight(list)
+	for _, e := range list {
 		// What comes in from the network for an endpoint on one of the node's own addresses never leaves again, and
 		// sources are rewritten only on the way out. Its replies pass the node all the same.
 		stays := pkt.Via == ViaForward && p.Node.IsLocal(e.Addr())
-		masquerade := (d.Route.Masquerade || e.Addr() == pkt.From) && !stays
-		d.Targets = append(d.Targets, Target{e, masquerade})
+		masquerade := (route.Masquerade || e.Addr() == pkt.From) && !stays
+		targets = append(targets, Target{e, masquerade, float64(e.Weight) / float64(total)})
 	}
-	return d
+	return targets
 }
 
 // Client tells what kind of client sends pkt.

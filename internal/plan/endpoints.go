@@ -14,6 +14,8 @@ type candidate struct {
 	addr  netip.AddrPort
 	slice model.Name
 	local bool
+	// weight is the Service's for it.
+	weight uint16
 	// cluster and inLocal say whether it is in the list of that name, or what left it out.
 	cluster, inLocal Reason
 }
@@ -24,7 +26,7 @@ func (c *candidate) fallback() bool { return !c.Ready && c.Serving && c.Terminat
 // candidates collects what the Service's Slices offer to port. They are joined by the port's name and protocol,
 // never by position or number. The result is sorted by address; an endpoint offered twice is there twice, the better
 // one first.
-func candidates(id PortID, all []*model.Slice, node string) (cs []candidate) {
+func candidates(svc *model.Service, id PortID, all []*model.Slice, node string) (cs []candidate) {
 	for _, s := range all {
 		if s.Family != id.Family {
 			continue
@@ -36,7 +38,9 @@ func candidates(id PortID, all []*model.Slice, node string) (cs []candidate) {
 			for i := range s.Endpoints {
 				e := &s.Endpoints[i]
 				local := e.Node != "" && e.Node == node
-				cs = append(cs, candidate{Endpoint: e, addr: netip.AddrPortFrom(e.Address, p.Port), slice: s.Name, local: local})
+				cs = append(cs, candidate{
+					Endpoint: e, addr: netip.AddrPortFrom(e.Address, p.Port), slice: s.Name, local: local, weight: svc.WeightOf(e),
+				})
 			}
 		}
 	}
@@ -89,7 +93,7 @@ func choose(cs []candidate, n *Node) (s selection) {
 		}
 		c.cluster = clusterReason(c, someReady, hint, n)
 		c.inLocal = localReason(c, someLocalReady)
-		e := Endpoint{AddrPort: c.addr, Local: c.local}
+		e := Endpoint{AddrPort: c.addr, Local: c.local, Weight: c.weight}
 		if c.cluster == Used {
 			s.cluster = append(s.cluster, e)
 		}

@@ -42,6 +42,7 @@ type Considered struct {
 	Node    string
 	Slice   model.Name
 	Local   bool
+	Weight  uint16
 	// Cluster and OnNode are the reasons for the two lists of a [Port].
 	Cluster, OnNode Reason
 }
@@ -52,11 +53,11 @@ func (p *Planner) Explain(id PortID) (all []Considered) {
 	if _, ok := p.plan.Ports[id]; !ok {
 		return nil
 	}
-	cs := candidates(id, p.slices[id.Service], p.plan.Node.Name)
+	cs := candidates(p.snap.Services[id.Service], id, p.slices[id.Service], p.plan.Node.Name)
 	choose(cs, &p.plan.Node)
 	for _, c := range cs {
 		all = append(all, Considered{
-			Address: c.addr, Pod: c.Pod, Node: c.Node, Slice: c.slice, Local: c.local,
+			Address: c.addr, Pod: c.Pod, Node: c.Node, Slice: c.slice, Local: c.local, Weight: c.weight,
 			Cluster: c.cluster, OnNode: c.inLocal,
 		})
 	}

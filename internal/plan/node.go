@@ -21,6 +21,11 @@ type Node struct {
 	Detect        [2]Detector
 	NodePorts     [2]NodePorts
 	MasqueradeAll bool
+
+	// ServiceCIDRs are all ranges of cluster IPs by family: sorted, and none within another.
+	ServiceCIDRs [2][]netip.Prefix
+	// GuardClusterIPs is [Config.GuardClusterIPs].
+	GuardClusterIPs bool
 }
 
 // IsLocal reports whether addr is one of this node's, loopback included.
@@ -29,10 +34,14 @@ func (n *Node) IsLocal(addr netip.Addr) bool {
 	return found || addr.IsLoopback()
 }
 
-func newNode(cfg Config, host Host, nodes map[string]*model.Node) Node {
+func newNode(cfg Config, host Host, s *model.Snapshot) Node {
+	nodes := s.Nodes
 	name := nodeName(cfg, nodes)
 	object := nodes[name]
-	n := Node{Name: name, MasqueradeAll: cfg.MasqueradeAll, Primary: host.Primary}
+	n := Node{
+		Name: name, MasqueradeAll: cfg.MasqueradeAll, Primary: host.Primary,
+		ServiceCIDRs: serviceCIDRs(s.ServiceCIDRs), GuardClusterIPs: cfg.GuardClusterIPs,
+	}
 	n.Missing = object == nil && (cfg.NodeName != "" || len(nodes) > 0)
 	if object != nil {
 		n.Zone = object.Zone

@@ -13,6 +13,7 @@ type Plan struct {
 	Ports map[PortID]*Port
 
 	claims claims
+	known  known
 }
 
 // Sorted lists the Service ports by ID.

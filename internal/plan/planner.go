@@ -47,12 +47,12 @@ func NewPlanner(cfg Config) *Planner {
 	p := &Planner{
 		cfg:    cfg,
 		snap:   model.NewSnapshot(),
-		plan:   &Plan{Ports: map[PortID]*Port{}, claims: claims{}},
+		plan:   &Plan{Ports: map[PortID]*Port{}, claims: claims{}, known: known{}},
 		slices: map[model.Name][]*model.Slice{},
 		ids:    map[model.Name][]PortID{},
 		held:   map[PortID][]heldClaim{},
 	}
-	p.plan.Node = newNode(cfg, Host{}, nil)
+	p.plan.Node = newNode(cfg, Host{}, p.snap)
 	return p
 }
 
@@ -87,7 +87,7 @@ func (p *Planner) Update(d model.Delta) Changes {
 		p.indexSlice(p.snap.Slices[name], s, dirty)
 	}
 	p.snap.Apply(d)
-	node := len(d.Nodes) > 0 && p.refreshNode(dirty)
+	node := len(d.Nodes)+len(d.ServiceCIDRs) > 0 && p.refreshNode(dirty)
 	return p.replan(node, dirty)
 }
 
@@ -114,7 +114,7 @@ func (p *Planner) indexSlice(old, new *model.Slice, dirty dirty) {
 // refreshNode reports whether this node is another than before. Services are dirty only if they depend on what
 // changed: addresses come and go with every pod's interface.
 func (p *Planner) refreshNode(dirty dirty) bool {
-	old, n := p.plan.Node, newNode(p.cfg, p.host, p.snap.Nodes)
+	old, n := p.plan.Node, newNode(p.cfg, p.host, p.snap)
 	if reflect.DeepEqual(n, old) {
 		return false
 	}
@@ -167,6 +167,7 @@ func (p *Planner) reclaim(name model.Name, touched map[Key]PortID, remember func
 		for _, h := range p.held[id] {
 			touch(touched, h.key, p.plan.claims)
 			p.plan.claims.remove(h.key, h.claim)
+			p.plan.known.remove(Frontend{h.kind, h.key})
 		}
 		delete(p.held, id)
 	}
@@ -184,6 +185,7 @@ func (p *Planner) reclaim(name model.Name, touched map[Key]PortID, remember func
 			c := claim{f.Kind, s.Created, id}
 			touch(touched, f.Key, p.plan.claims)
 			p.plan.claims.add(f.Key, c)
+			p.plan.known.add(f)
 			p.held[id] = append(p.held[id], heldClaim{f.Key, c})
 		}
 	}
@@ -219,7 +221,7 @@ func (p *Planner) rebuild(id PortID) {
 // build makes the plan of one Service port.
 func (p *Planner) build(s *model.Service, id PortID) *Port {
 	node := &p.plan.Node
-	chosen := choose(candidates(id, p.slices[s.Name], node.Name), node)
+	chosen := choose(candidates(s, id, p.slices[s.Name], node.Name), node)
 	port := &Port{
 		ID:        id,
 		Internal:  internalAccess(s.InternalPolicy, node, id.Family, chosen),
@@ -259,7 +261,7 @@ func (p *Planner) readyHere(s *model.Service, f model.Family) int {
 		if id.Family != f {
 			continue
 		}
-		cs := candidates(id, p.slices[s.Name], p.plan.Node.Name)
+		cs := candidates(s, id, p.slices[s.Name], p.plan.Node.Name)
 		for i := range cs {
 			if c := &cs[i]; c.local && c.Ready {
 				ready[c.Address.String()] = true

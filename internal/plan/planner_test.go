@@ -38,6 +38,9 @@ func TestIncrementalEqualsFull(t *testing.T) {
 			if diff := cmp.Diff(full.claims, p.plan.claims, comparers); diff != "" {
 				t.Fatalf("claims (-full +incremental):\n%s", diff)
 			}
+			if diff := cmp.Diff(full.known, p.plan.known, comparers); diff != "" {
+				t.Fatalf("known addresses (-full +incremental):\n%s", diff)
+			}
 			if diff := cmp.Diff(full.Ports, before, comparers); diff != "" {
 				t.Fatalf("changes do not lead to the plan (-plan +changes):\n%s", diff)
 			}
@@ -63,16 +66,17 @@ var comparers = cmp.Options{
 	cmp.Comparer(func(a, b netip.Addr) bool { return a == b }),
 	cmp.Comparer(func(a, b netip.AddrPort) bool { return a == b }),
 	cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }),
-	cmp.AllowUnexported(claim{}),
+	cmp.AllowUnexported(claim{}, use{}),
 }
 
 func drawDelta(t *rapid.T) model.Delta {
 	d := model.Delta{
-		Services: map[model.Name]*model.Service{}, Slices: map[model.Name]*model.Slice{}, Nodes: map[string]*model.Node{},
+		Services: map[model.Name]*model.Service{}, Slices: map[model.Name]*model.Slice{},
+		Nodes: map[string]*model.Node{}, ServiceCIDRs: map[string]*model.ServiceCIDR{},
 	}
 	name := model.Name{Namespace: "ns", Name: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name")}
 	gone := rapid.IntRange(0, 3).Draw(t, "gone") == 0
-	switch rapid.SampledFrom([]string{"service", "service", "slice", "slice", "node"}).Draw(t, "kind") {
+	switch rapid.SampledFrom([]string{"service", "service", "slice", "slice", "node", "range"}).Draw(t, "kind") {
 	case "service":
 		d.Services[name] = nil
 		if !gone {
@@ -91,6 +95,11 @@ func drawDelta(t *rapid.T) model.Delta {
 			n := *nodeA
 			n.Zone = rapid.SampledFrom([]string{"", "zone-1", "zone-2"}).Draw(t, "zone")
 			d.Nodes["node-a"] = &n
+		}
+	case "range":
+		d.ServiceCIDRs[name.Name] = nil
+		if !gone {
+			d.ServiceCIDRs[name.Name] = serviceCIDR(name.Name, rapid.SampledFrom([]string{"10.96.0.0/16", "10.96.0.0/24", "fd00:96::/112"}).Draw(t, "range"))
 		}
 	}
 	return d

@@ -99,6 +99,8 @@ func (p *Port) Allows(f Frontend, src netip.Addr) bool {
 type Endpoint struct {
 	netip.AddrPort
 	Local bool // on this node
+	// Weight is at least 1: an endpoint gets Weight connections for each that one of weight 1 gets. See [Spread].
+	Weight uint16
 }
 
 // Kind is the kind of a frontend. Its order is that in which one Service's claims to an address count.

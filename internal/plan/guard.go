@@ -1,0 +1,94 @@
+package plan
+
+import (
+	"net/netip"
+	"slices"
+
+	"sluice/internal/model"
+)
+
+// Guard is why a new connection that is for no frontend is refused all the same; see [Config.GuardClusterIPs].
+type Guard uint8
+
+// The guards.
+const (
+	Unguarded Guard = iota
+	// GuardPort: the address is a cluster IP, and nobody has this port of this protocol there. It is rejected.
+	GuardPort
+	// GuardRange: the address is in a ServiceCIDR, and no Service has it. It is dropped.
+	GuardRange
+)
+
+func (g Guard) action() Action { return [...]Action{Unguarded: Unhandled, GuardPort: Reject, GuardRange: Drop}[g] }
+
+// guard decides on an address where nobody has the port. An address of this node is spared from its range alone: it
+// may be in use by something else, where a cluster IP is never.
+func (p *Plan) guard(to netip.Addr) Guard {
+	use := p.known[to]
+	switch {
+	case !p.Node.GuardClusterIPs:
+		return Unguarded
+	case use.clusterIPs > 0:
+		return GuardPort
+	case use.frontends == 0 && !p.Node.IsLocal(to) && p.Node.inServiceCIDR(to):
+		return GuardRange
+	}
+	return Unguarded
+}
+
+func (n *Node) inServiceCIDR(a netip.Addr) bool {
+	return slices.ContainsFunc(n.ServiceCIDRs[model.FamilyOf(a)], func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+// known counts, for each address, the Service ports that want it: so an address stays known until the last one goes.
+type known map[netip.Addr]use
+
+type use struct {
+	clusterIPs uint32 // want it as cluster IP
+	frontends  uint32 // want it as anything
+}
+
+func (k known) add(f Frontend) { k.count(f, 1) }
+
+func (k known) remove(f Frontend) { k.count(f, -1) }
+
+func (k known) count(f Frontend, by int32) {
+	if f.Addr.IsUnspecified() {
+		return // a port of the node
+	}
+	u := k[f.Addr]
+	u.frontends += uint32(by)
+	if f.Kind == ClusterIP {
+		u.clusterIPs += uint32(by)
+	}
+	if k[f.Addr] = u; u.frontends == 0 {
+		delete(k, f.Addr)
+	}
+}
+
+// serviceCIDRs is the union of all objects' ranges, by family.
+func serviceCIDRs(objects map[string]*model.ServiceCIDR) (ranges [2][]netip.Prefix) {
+	for _, o := range objects {
+		for _, p := range o.Prefixes {
+			f := model.FamilyOf(p.Addr())
+			ranges[f] = append(ranges[f], p.Masked())
+		}
+	}
+	for f, ps := range ranges {
+		ranges[f] = withoutContained(ps)
+	}
+	return ranges
+}
+
+// withoutContained sorts masked prefixes and removes those that lie within another. It changes ps.
+func withoutContained(ps []netip.Prefix) []netip.Prefix {
+	slices.SortFunc(ps, netip.Prefix.Compare)
+	kept := ps[:0]
+	for _, p := range ps {
+		// Whatever sorts between a range and one inside it lies inside it too, and is gone by now.
+		if len(kept) == 0 || !kept[len(kept)-1].Overlaps(p) {
+			kept = append(kept, p)
+		}
+	}
+	return kept
+}
