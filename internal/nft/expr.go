@@ -17,6 +17,12 @@ const (
 	IIFName  Meta = "iifname"  // name of the interface it came in by
 )
 
+// The numbers of families, for NFProto, as in linux/netfilter.h.
+const (
+	ProtoIPv4 uint8 = 2
+	ProtoIPv6 uint8 = 10
+)
+
 // Payload is a field of a packet's headers.
 type Payload string
 
