@@ -1,0 +1,127 @@
+package nfnl
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Dump asks for all objects that a request matches and hands each message to the function. The data are only valid
+// until it returns; its error ends the dump.
+//
+// The error is [ErrInterrupted] if something changed meanwhile: the messages handed over are no consistent state, and
+// the caller, who knows how to forget them, may ask again. Dumps of sets are quadratic in the kernel; what an ended
+// dump leaves unread is read, and thrown away, before the next request.
+func (c *Conn) Dump(ctx context.Context, kind uint16, payload []byte, each func(kind uint16, data []byte) error) error {
+	return c.ask(ctx, kind, unix.NLM_F_DUMP, payload, each)
+}
+
+// Get asks for single objects or elements by name or key and hands each message of the answer to the function. The data
+// are only valid until it returns. What is not there is an [Error] with ENOENT.
+func (c *Conn) Get(ctx context.Context, kind uint16, payload []byte, each func(kind uint16, data []byte) error) error {
+	return c.ask(ctx, kind, 0, payload, each)
+}
+
+func (c *Conn) ask(ctx context.Context, kind, flags uint16, payload []byte, each func(uint16, []byte) error) error {
+	if err := c.settle(ctx); err != nil {
+		return err
+	}
+	c.seq++
+	c.out = appendRequest(c.out[:0], kind, flags, c.seq, payload)
+	c.unread = true
+	if err := c.socket.send(c.out); err != nil {
+		return err
+	}
+	for answered := false; ; answered = true {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err := c.socket.receive(c.in, false)
+		switch {
+		case errors.Is(err, unix.EAGAIN):
+			c.unread = false
+			if answered && flags&unix.NLM_F_DUMP == 0 {
+				return nil
+			}
+			return ErrUnanswered
+		case errors.Is(err, unix.ENOBUFS):
+			return fmt.Errorf("%w: %w", ErrUnanswered, err)
+		case err != nil:
+			return err
+		}
+		if done, err := handOver(c.in[:n], each); done || err != nil {
+			c.unread = !done
+			return err
+		}
+	}
+}
+
+// handOver hands the messages of a datagram to the function. It is done if the kernel says so: nothing follows.
+func handOver(datagram []byte, each func(uint16, []byte) error) (done bool, err error) {
+	for len(datagram) > 0 {
+		m, rest, ok := cut(datagram)
+		if !ok {
+			return false, errMalformed
+		}
+		switch {
+		case m.kind == unix.NLMSG_ERROR:
+			return true, answerError(m)
+		case m.flags&unix.NLM_F_DUMP_INTR != 0:
+			return m.kind == unix.NLMSG_DONE, ErrInterrupted
+		case m.kind == unix.NLMSG_DONE:
+			return true, doneError(m)
+		case len(m.data) < nfgenmsgLen:
+			return false, errMalformed
+		}
+		if err := each(m.kind, m.data); err != nil {
+			return false, err
+		}
+		datagram = rest
+	}
+	return false, nil
+}
+
+// answerError is the error of an answer that is one, not an acknowledgement.
+func answerError(m message) error {
+	refused, err := refusal(m)
+	switch {
+	case err != nil:
+		return err
+	case refused == nil:
+		return nil
+	}
+	return refused
+}
+
+// doneError is the error that ended a dump, if one did.
+func doneError(m message) error {
+	if len(m.data) < 4 {
+		return nil
+	}
+	if number := int32(binary.NativeEndian.Uint32(m.data)); number < 0 {
+		return &Error{Seq: m.seq, Errno: syscall.Errno(-number)}
+	}
+	return nil
+}
+
+// settle throws away what an earlier request left unread. The kernel puts the next part of a dump into the buffer when
+// one is taken out, so an empty buffer is the end.
+func (c *Conn) settle(ctx context.Context) error {
+	for c.unread {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		_, err := c.socket.receive(c.in, false)
+		switch {
+		case errors.Is(err, unix.EAGAIN):
+			c.unread = false
+		case err != nil && !errors.Is(err, unix.ENOBUFS):
+			return err
+		}
+	}
+	return ctx.Err()
+}
