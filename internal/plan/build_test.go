@@ -151,7 +151,7 @@ func TestEndpointLists(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(config, Host{}, snapshot())
 			id := PortID{Service: web, Protocol: model.TCP}
-			got := choose(candidates(service(), id, []*model.Slice{slice(tt.endpoints...)}, n.Name), &n)
+			got := choose(appendCandidates(nil, service(), id, []*model.Slice{slice(tt.endpoints...)}, n.Name), &n)
 			want := tt
 			if diff := cmp.Diff(want.cluster, texts(got.cluster), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("cluster list (-want +got):\n%s", diff)

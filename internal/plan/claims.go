@@ -3,25 +3,34 @@ package plan
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
+
+	"sluice/internal/model"
 )
 
 // claim is a Service port's wish for a frontend.
 type claim struct {
+	service *model.Service
+	port    uint16 // number in service.Ports
 	kind    Kind
-	created time.Time
-	owner   PortID
 }
+
+// owner is who wants the frontend with this key.
+func (c claim) owner(k Key) PortID { return portID(c.service, int(c.port), model.FamilyOf(k.Addr)) }
 
 // compare puts the claim that wins first. A ClusterIP was given out by the cluster, so no one's external IP takes
 // it; then the older Service has it, and the name decides when both are of an age. The order depends on nothing but
 // the claims, so the winner stays until it goes.
-func (a claim) compare(b claim) int {
+func (c claim) compare(o claim) int {
+	p, q := &c.service.Ports[c.port], &o.service.Ports[o.port]
 	return cmp.Or(
-		boolCompare(b.kind == ClusterIP, a.kind == ClusterIP),
-		compareAge(a.created, b.created),
-		a.owner.Compare(b.owner),
-		cmp.Compare(a.kind, b.kind),
+		boolCompare(o.kind == ClusterIP, c.kind == ClusterIP),
+		compareAge(c.service.Created, o.service.Created),
+		c.service.Name.Compare(o.service.Name),
+		strings.Compare(p.Name, q.Name),
+		cmp.Compare(p.Protocol, q.Protocol),
+		cmp.Compare(c.kind, o.kind),
 	)
 }
 
@@ -50,10 +59,11 @@ func (cs claims) remove(k Key, c claim) {
 	}
 }
 
-// winner is who has k.
-func (cs claims) winner(k Key) (claim, bool) {
+// winner is who has k, and as what; the zero PortID if nobody has.
+func (cs claims) winner(k Key) (PortID, Kind) {
 	if len(cs[k]) == 0 {
-		return claim{}, false
+		return PortID{}, 0
 	}
-	return cs[k][0], true
+	c := cs[k][0]
+	return c.owner(k), c.kind
 }

@@ -12,7 +12,7 @@ import (
 type candidate struct {
 	*model.Endpoint
 	addr  netip.AddrPort
-	slice model.Name
+	slice *model.Slice
 	local bool
 	// weight is the Service's for it.
 	weight uint16
@@ -20,13 +20,20 @@ type candidate struct {
 	cluster, inLocal Reason
 }
 
+// single reports whether it stands for its address: it is the first entry for it.
+func (c *candidate) single() bool { return c.cluster != DuplicateEndpoint }
+
 // fallback is an endpoint that is only used when no ready one is: it still serves while it terminates.
 func (c *candidate) fallback() bool { return !c.Ready && c.Serving && c.Terminating }
 
-// candidates collects what the Service's Slices offer to port. They are joined by the port's name and protocol,
-// never by position or number. The result is sorted by address; an endpoint offered twice is there twice, the better
-// one first.
-func candidates(svc *model.Service, id PortID, all []*model.Slice, node string) (cs []candidate) {
+func (c *candidate) draining() bool {
+	return c.single() && c.cluster != Used && c.inLocal != Used && (c.Ready || c.Serving)
+}
+
+// appendCandidates adds what the Slices of Service svc offer to port id. They are joined by the port's name and
+// protocol, never by position or number. The result is sorted by address; an endpoint offered twice is there twice,
+// the better one first.
+func appendCandidates(cs []candidate, svc *model.Service, id PortID, all []*model.Slice, node string) []candidate {
 	for _, s := range all {
 		if s.Family != id.Family {
 			continue
@@ -37,15 +44,22 @@ func candidates(svc *model.Service, id PortID, all []*model.Slice, node string) 
 			}
 			for i := range s.Endpoints {
 				e := &s.Endpoints[i]
-				local := e.Node != "" && e.Node == node
 				cs = append(cs, candidate{
-					Endpoint: e, addr: netip.AddrPortFrom(e.Address, p.Port), slice: s.Name, local: local, weight: svc.WeightOf(e),
+					Endpoint: e, addr: netip.AddrPortFrom(e.Address, p.Port), slice: s,
+					local: e.Node != "" && e.Node == node, weight: svc.WeightOf(e),
 				})
 			}
 		}
 	}
-	slices.SortStableFunc(cs, func(a, b candidate) int { return cmp.Or(a.addr.Compare(b.addr), better(&a, &b)) })
+	slices.SortStableFunc(cs, compareCandidates)
 	return cs
+}
+
+func compareCandidates(a, b candidate) int {
+	if c := a.addr.Compare(b.addr); c != 0 {
+		return c
+	}
+	return better(&a, &b)
 }
 
 // better orders two entries for one address: an endpoint that moves between Slices is seen in both for a moment,
@@ -56,7 +70,7 @@ func better(a, b *candidate) int {
 		boolCompare(a.Terminating, b.Terminating),
 		boolCompare(b.Serving, a.Serving),
 		boolCompare(b.local, a.local),
-		a.slice.Compare(b.slice),
+		a.slice.Name.Compare(b.slice.Name),
 	)
 }
 
@@ -80,31 +94,77 @@ type selection struct {
 // choose fills in why each candidate is or is not in each list, and returns the lists.
 func choose(cs []candidate, n *Node) (s selection) {
 	markDuplicates(cs)
-	usable := func(c *candidate) bool { return c.cluster != DuplicateEndpoint && (c.Ready || c.fallback()) }
-	ready := func(c *candidate) bool { return c.cluster != DuplicateEndpoint && c.Ready }
-	localReady := func(c *candidate) bool { return c.local && ready(c) }
-	s.any = containsFunc(cs, usable)
-	someReady, someLocalReady := containsFunc(cs, ready), containsFunc(cs, localReady)
-	hint := hintMode(cs, n)
+	someReady, someLocalReady := false, false
 	for i := range cs {
-		c := &cs[i]
-		if c.cluster == DuplicateEndpoint {
-			continue
-		}
-		c.cluster = clusterReason(c, someReady, hint, n)
-		c.inLocal = localReason(c, someLocalReady)
-		e := Endpoint{AddrPort: c.addr, Local: c.local, Weight: c.weight}
-		if c.cluster == Used {
-			s.cluster = append(s.cluster, e)
-		}
-		if c.inLocal == Used {
-			s.local = append(s.local, e)
-		}
-		if c.cluster != Used && c.inLocal != Used && (c.Ready || c.Serving) {
-			s.draining = append(s.draining, e)
+		if c := &cs[i]; c.single() {
+			s.any = s.any || c.Ready || c.fallback()
+			someReady = someReady || c.Ready
+			someLocalReady = someLocalReady || c.Ready && c.local
 		}
 	}
+	hint := hintMode(cs, n)
+	for i := range cs {
+		if c := &cs[i]; c.single() {
+			c.cluster = clusterReason(c, someReady, hint, n)
+			c.inLocal = localReason(c, someLocalReady)
+		}
+	}
+	s.lists(cs)
 	return s
+}
+
+// lists makes the lists, each no longer than it has to be. Where all that is used is local, one does for two.
+func (s *selection) lists(cs []candidate) {
+	cluster, local, draining, same := 0, 0, 0, true
+	for i := range cs {
+		c := &cs[i]
+		cluster += count(c.cluster == Used)
+		local += count(c.inLocal == Used)
+		draining += count(c.draining())
+		same = same && (c.cluster == Used) == (c.inLocal == Used)
+	}
+	s.cluster = collect(cs, cluster, func(c *candidate) bool { return c.cluster == Used })
+	if s.local = s.cluster; !same {
+		s.local = collect(cs, local, func(c *candidate) bool { return c.inLocal == Used })
+	}
+	s.draining = collect(cs, draining, (*candidate).draining)
+}
+
+// collect makes a list of n candidates.
+func collect(cs []candidate, n int, in func(*candidate) bool) []Endpoint {
+	if n == 0 {
+		return nil
+	}
+	list := make([]Endpoint, 0, n)
+	for i := range cs {
+		if c := &cs[i]; in(c) {
+			list = append(list, Endpoint{AddrPort: c.addr, Local: c.local, Weight: c.weight})
+		}
+	}
+	return list
+}
+
+func count(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// readyHere counts the addresses of ready endpoints on this node, over all ports of a Service. Those that only serve
+// while they terminate do not count, so that load balancers leave in time.
+func (p *Planner) readyHere(s *model.Service, f model.Family) int {
+	var ready []netip.Addr
+	for i := range s.Ports {
+		cs := appendCandidates(nil, s, portID(s, i, f), p.slices[s.Name], p.plan.Node.Name)
+		for i := range cs {
+			if c := &cs[i]; c.local && c.Ready {
+				ready = append(ready, c.Address)
+			}
+		}
+	}
+	slices.SortFunc(ready, netip.Addr.Compare)
+	return len(slices.Compact(ready))
 }
 
 func markDuplicates(cs []candidate) {
@@ -166,30 +226,24 @@ const (
 // hintMode looks at the ready endpoints only. Hints of a kind count when every one has some and one means us; so a
 // controller that is half through its updates sends nobody astray.
 func hintMode(cs []candidate, n *Node) hint {
-	hinted := func(hints func(*candidate) []string, us string) bool {
-		found, complete := false, true
-		for i := range cs {
-			if c := &cs[i]; c.Ready && c.cluster != DuplicateEndpoint {
-				found = found || slices.Contains(hints(c), us)
-				complete = complete && len(hints(c)) > 0
-			}
-		}
-		return found && complete
-	}
 	switch {
-	case hinted(func(c *candidate) []string { return c.NodeHints }, n.Name):
+	case hinted(cs, n.Name, func(c *candidate) []string { return c.NodeHints }):
 		return hintNode
-	case n.Zone != "" && hinted(func(c *candidate) []string { return c.ZoneHints }, n.Zone):
+	case n.Zone != "" && hinted(cs, n.Zone, func(c *candidate) []string { return c.ZoneHints }):
 		return hintZone
 	}
 	return hintNone
 }
 
-func containsFunc(cs []candidate, f func(*candidate) bool) bool {
+func hinted(cs []candidate, us string, hints func(*candidate) []string) bool {
+	found := false
 	for i := range cs {
-		if f(&cs[i]) {
-			return true
+		if c := &cs[i]; c.Ready && c.single() {
+			if len(hints(c)) == 0 {
+				return false
+			}
+			found = found || slices.Contains(hints(c), us)
 		}
 	}
-	return false
+	return found
 }

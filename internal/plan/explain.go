@@ -53,11 +53,11 @@ func (p *Planner) Explain(id PortID) (all []Considered) {
 	if _, ok := p.plan.Ports[id]; !ok {
 		return nil
 	}
-	cs := candidates(p.snap.Services[id.Service], id, p.slices[id.Service], p.plan.Node.Name)
+	cs := appendCandidates(nil, p.snap.Services[id.Service], id, p.slices[id.Service], p.plan.Node.Name)
 	choose(cs, &p.plan.Node)
 	for _, c := range cs {
 		all = append(all, Considered{
-			Address: c.addr, Pod: c.Pod, Node: c.Node, Slice: c.slice, Local: c.local, Weight: c.weight,
+			Address: c.addr, Pod: c.Pod, Node: c.Node, Slice: c.slice.Name, Local: c.local, Weight: c.weight,
 			Cluster: c.cluster, OnNode: c.inLocal,
 		})
 	}

@@ -19,7 +19,9 @@ const (
 	GuardRange
 )
 
-func (g Guard) action() Action { return [...]Action{Unguarded: Unhandled, GuardPort: Reject, GuardRange: Drop}[g] }
+func (g Guard) action() Action {
+	return [...]Action{Unguarded: Unhandled, GuardPort: Reject, GuardRange: Drop}[g]
+}
 
 // guard decides on an address where nobody has the port. An address of this node is spared from its range alone: it
 // may be in use by something else, where a cluster IP is never.

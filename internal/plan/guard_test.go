@@ -35,12 +35,12 @@ func TestGuardClusterIPs(t *testing.T) {
 		guard    Guard
 		action   Action
 	}{
-		"another port":                             {"10.244.1.9", "10.96.0.20:81", GuardPort, Reject},
-		"another port, no endpoints":               {"10.244.1.9", "[fd00:96::20]:81", GuardPort, Reject},
-		"another port, from outside":               {"203.0.113.5", "10.96.0.20:81", GuardPort, Reject},
-		"another port, from the node":              {"192.168.10.11", "10.96.0.20:81", GuardPort, Reject},
-		"another port of an address of the node":   {"10.244.1.9", "10.96.0.10:81", GuardPort, Reject},
-		"a node port at a cluster IP of the node":  {"10.244.1.9", "10.96.0.10:30080", Unguarded, Forward},
+		"another port":                            {"10.244.1.9", "10.96.0.20:81", GuardPort, Reject},
+		"another port, no endpoints":              {"10.244.1.9", "[fd00:96::20]:81", GuardPort, Reject},
+		"another port, from outside":              {"203.0.113.5", "10.96.0.20:81", GuardPort, Reject},
+		"another port, from the node":             {"192.168.10.11", "10.96.0.20:81", GuardPort, Reject},
+		"another port of an address of the node":  {"10.244.1.9", "10.96.0.10:81", GuardPort, Reject},
+		"a node port at a cluster IP of the node": {"10.244.1.9", "10.96.0.10:30080", Unguarded, Forward},
 		"the port":                                 {"10.244.1.9", "10.96.0.10:80", Unguarded, Forward},
 		"the port, no endpoints":                   {"10.244.1.9", "10.96.0.20:80", Unguarded, Reject},
 		"nobody's address":                         {"10.244.1.9", "10.96.0.99:80", GuardRange, Drop},

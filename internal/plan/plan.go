@@ -23,11 +23,12 @@ func (p *Plan) Sorted() []*Port {
 
 // Owner finds the Service port that answers at k, and as what.
 func (p *Plan) Owner(k Key) (*Port, Frontend, bool) {
-	c, ok := p.claims.winner(k)
-	if !ok {
+	owner, kind := p.claims.winner(k)
+	port := p.Ports[owner]
+	if port == nil {
 		return nil, Frontend{}, false
 	}
-	return p.Ports[c.owner], Frontend{c.kind, k}, true
+	return port, Frontend{kind, k}, true
 }
 
 // Build computes the Plan of a whole Snapshot.

@@ -7,55 +7,64 @@ import (
 	"sluice/internal/model"
 )
 
-// portsOf lists a Service's ports by family: one for each family that it has a ClusterIP of.
-func portsOf(s *model.Service) (ids []PortID) {
-	if Skipped(s) != "" {
-		return nil
+// portID is the ID of a Service's port number i.
+func portID(s *model.Service, i int, f model.Family) PortID {
+	return PortID{Service: s.Name, Port: s.Ports[i].Name, Protocol: s.Ports[i].Protocol, Family: f}
+}
+
+// appendPorts adds the ports of a Service that are in the plan: all of them, in each family that it has a ClusterIP
+// of. A nil Service has none.
+func appendPorts(ids []PortID, s *model.Service) []PortID {
+	if s == nil || Skipped(s) != "" {
+		return ids
 	}
 	for _, ip := range s.ClusterIPs {
-		for _, p := range s.Ports {
-			ids = append(ids, PortID{Service: s.Name, Port: p.Name, Protocol: p.Protocol, Family: model.FamilyOf(ip)})
+		for i := range s.Ports {
+			ids = append(ids, portID(s, i, model.FamilyOf(ip)))
 		}
 	}
 	return ids
 }
 
-// portOf finds the Service's port that id names.
-func portOf(s *model.Service, id PortID) model.ServicePort {
-	at := slices.IndexFunc(s.Ports, func(p model.ServicePort) bool { return p.Name == id.Port && p.Protocol == id.Protocol })
-	return s.Ports[at]
+// portNumber finds the port that id names among those of appendPorts; -1 if it is none.
+func portNumber(s *model.Service, id PortID) int {
+	if s == nil || Skipped(s) != "" {
+		return -1
+	}
+	if !slices.ContainsFunc(s.ClusterIPs, func(a netip.Addr) bool { return model.FamilyOf(a) == id.Family }) {
+		return -1
+	}
+	return slices.IndexFunc(s.Ports, func(p model.ServicePort) bool { return p.Name == id.Port && p.Protocol == id.Protocol })
 }
 
-// wants lists the frontends that a Service port asks for.
-func wants(s *model.Service, id PortID) (fs []Frontend) {
-	port := portOf(s, id)
-	add := func(kind Kind, addrs []netip.Addr) {
-		for _, a := range addrs {
-			if model.FamilyOf(a) == id.Family {
-				fs = append(fs, Frontend{kind, Key{a, id.Protocol, port.Port}})
-			}
-		}
-	}
-	add(ClusterIP, s.ClusterIPs)
-	add(ExternalIP, s.ExternalIPs)
-	add(LoadBalancerIP, s.LoadBalancerIPs)
+// appendWants adds the frontends that port number i of a Service asks for, by kind.
+func appendWants(fs []Frontend, s *model.Service, i int, f model.Family) []Frontend {
+	port := &s.Ports[i]
+	fs = appendAddresses(fs, ClusterIP, s.ClusterIPs, port, f)
+	fs = appendAddresses(fs, ExternalIP, s.ExternalIPs, port, f)
+	fs = appendAddresses(fs, LoadBalancerIP, s.LoadBalancerIPs, port, f)
 	if port.NodePort != 0 {
-		fs = append(fs, Frontend{NodePort, NodePortKey(id.Family, id.Protocol, port.NodePort)})
+		fs = append(fs, Frontend{NodePort, NodePortKey(f, port.Protocol, port.NodePort)})
 	}
-	if id == healthCheckOwner(s, id.Family) {
-		fs = append(fs, Frontend{HealthCheckPort, NodePortKey(id.Family, model.TCP, s.HealthCheckNodePort)})
+	if i == 0 && wantsHealthCheck(s) {
+		fs = append(fs, Frontend{HealthCheckPort, NodePortKey(f, model.TCP, s.HealthCheckNodePort)})
 	}
-	slices.SortStableFunc(fs, func(a, b Frontend) int { return int(a.Kind) - int(b.Kind) })
 	return fs
 }
 
-// healthCheckOwner is the port of a Service that stands for its healthCheckNodePort: the first. It is the zero
-// PortID where a Service has none: only load balancers that keep to this node's endpoints ask for it.
-func healthCheckOwner(s *model.Service, f model.Family) PortID {
-	if s.HealthCheckNodePort == 0 || s.Type != model.LoadBalancer || s.ExternalPolicy != model.PolicyLocal {
-		return PortID{}
+func appendAddresses(fs []Frontend, kind Kind, addrs []netip.Addr, port *model.ServicePort, f model.Family) []Frontend {
+	for _, a := range addrs {
+		if model.FamilyOf(a) == f {
+			fs = append(fs, Frontend{kind, Key{a, port.Protocol, port.Port}})
+		}
 	}
-	return PortID{Service: s.Name, Port: s.Ports[0].Name, Protocol: s.Ports[0].Protocol, Family: f}
+	return fs
+}
+
+// wantsHealthCheck reports whether a Service is asked for its endpoints on this node, as load balancers do that keep
+// to them. The Service's first port stands for all.
+func wantsHealthCheck(s *model.Service) bool {
+	return s.HealthCheckNodePort != 0 && s.Type == model.LoadBalancer && s.ExternalPolicy == model.PolicyLocal
 }
 
 // sources are the clients that the load balancer's addresses answer, for one family. A range of length zero allows
