@@ -38,9 +38,9 @@ func (p TrafficPolicy) String() string {
 type Balancing uint8
 
 const (
-	// BalanceRandom picks an endpoint at random, each as likely as the others.
+	// BalanceRandom picks an endpoint at random, each as likely as its weight says.
 	BalanceRandom Balancing = iota
-	// BalanceRoundRobin takes the endpoints in turn.
+	// BalanceRoundRobin takes the endpoints in turn, each as often as its weight says.
 	BalanceRoundRobin
 )
 

@@ -16,6 +16,8 @@ const (
 
 	// BalanceAnnotation chooses how a Service spreads its connections: "random" or "round-robin".
 	BalanceAnnotation = "sluice.dev/balance"
+	// WeightsAnnotation gives endpoints of a Service more of its connections than others.
+	WeightsAnnotation = "sluice.dev/weights"
 )
 
 // NameOf is the name of an object, in the namespace "default" if it names none.

@@ -40,6 +40,7 @@ func Service(in *corev1.Service) (*model.Service, []Problem) {
 	s.LoadBalancerIPs, s.ProxyLoadBalancerIPs = loadBalancerIPs(w.notes, s.Type, in.Status.LoadBalancer.Ingress)
 	s.HealthCheckNodePort = healthCheckNodePort(w.notes, s, in.Spec.HealthCheckNodePort)
 	s.Balancing = balancing(w.notes, in.Annotations)
+	s.Weights = weights(w.notes, in.Annotations)
 	return s, w.list
 }
 

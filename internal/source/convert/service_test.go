@@ -75,6 +75,18 @@ func TestServiceValues(t *testing.T) {
 		{"balance", func(s *corev1.Service) {
 			s.Annotations = map[string]string{"sluice.dev/balance": "round-robin"}
 		}, func(s *model.Service) { s.Balancing = model.BalanceRoundRobin }},
+		{"weights", func(s *corev1.Service) {
+			s.Annotations = map[string]string{"sluice.dev/weights": "web-v1-*=9, web-v2-a = 1,10.244.2.09=3,\n fd00::9=100,node/node-b.example=2, *=4,"}
+		}, func(s *model.Service) {
+			s.Weights = []model.Weight{
+				{Pod: "web-v1-*", Value: 9},
+				{Pod: "web-v2-a", Value: 1},
+				{Address: netip.MustParseAddr("10.244.2.9"), Value: 3},
+				{Address: netip.MustParseAddr("fd00::9"), Value: 100},
+				{Node: "node-b.example", Value: 2},
+				{Pod: "*", Value: 4},
+			}
+		}},
 		{"external name", func(s *corev1.Service) {
 			s.Spec.Type, s.Spec.ExternalName, s.Spec.Ports = "ExternalName", "a.example", nil
 		}, func(s *model.Service) { s.Type, s.Ports = model.ExternalName, nil }},

@@ -22,6 +22,8 @@ func (a *assembly) snapshot(memo podMemo) *model.Snapshot {
 			}
 		case *model.Node:
 			s.Nodes[v.Name] = v
+		case *model.ServiceCIDR:
+			s.ServiceCIDRs[v.Name] = v
 		}
 	}
 	pods := a.podIndex()

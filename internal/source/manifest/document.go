@@ -25,7 +25,7 @@ type document struct {
 	lines    lines
 }
 
-// id tells one object from another. A Node's has no namespace.
+// id tells one object from another. A Node's and a ServiceCIDR's have no namespace.
 type id struct {
 	kind string // with the API version, if the kind is not used: another API may have a kind of the same name
 	name model.Name
@@ -46,8 +46,8 @@ func (i id) String() string {
 type object struct {
 	id   id
 	path string // within the document; empty for the document itself
-	// value is what the object means: a service, slice, endpoints, *convert.Pod, *model.Node, convert.PodTemplate or
-	// unused; nil if the object is wrong.
+	// value is what the object means: a service, slice, endpoints, *convert.Pod, *model.Node, *model.ServiceCIDR,
+	// convert.PodTemplate or unused; nil if the object is wrong.
 	value    any
 	problems []problem
 }

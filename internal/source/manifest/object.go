@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
 
@@ -31,7 +32,7 @@ type (
 
 func idOf(h header) id {
 	name := convert.NameOf(metav1.ObjectMeta{Namespace: h.Metadata.Namespace, Name: h.Metadata.Name})
-	if h.Kind == "Node" {
+	if h.Kind == "Node" || h.Kind == "ServiceCIDR" {
 		name.Namespace = ""
 	}
 	return id{kind: h.Kind, name: name}
@@ -46,6 +47,8 @@ func apiVersionOf(kind string) string {
 		return "apps/v1"
 	case "EndpointSlice":
 		return "discovery.k8s.io/v1"
+	case "ServiceCIDR":
+		return "networking.k8s.io/v1"
 	}
 	return ""
 }
@@ -75,6 +78,8 @@ func (o *object) decode(h header, js []byte) {
 		set(o, js, convert.PodOf, func(_ *corev1.Pod, p *convert.Pod) any { return p })
 	case "Node":
 		set(o, js, convert.Node, func(_ *corev1.Node, n *model.Node) any { return n })
+	case "ServiceCIDR":
+		set(o, js, convert.ServiceCIDR, func(_ *networkingv1.ServiceCIDR, c *model.ServiceCIDR) any { return c })
 	case "ReplicationController":
 		set(o, js, template[corev1.ReplicationController], func(_ *corev1.ReplicationController, t *convert.PodTemplate) any { return *t })
 	case "ReplicaSet":

@@ -106,6 +106,9 @@ func describe(s *model.Snapshot) string {
 			out = append(out, fmt.Sprintf("Slice %s: %s on %q ready=%v", v.Name, e.Address, e.Node, e.Ready))
 		}
 	}
+	for _, v := range s.ServiceCIDRs {
+		out = append(out, fmt.Sprintf("ServiceCIDR %s %v", v.Name, v.Prefixes))
+	}
 	for _, v := range s.Nodes {
 		out = append(out, fmt.Sprintf("Node %s %s %v %v", v.Name, v.Zone, v.InternalIPs, v.PodCIDRs))
 	}
