@@ -11,34 +11,45 @@ const (
 	// ModePlan is no mode to run in: it stands for the plan itself, where something is only shown.
 	ModePlan     = "plan"
 	ModeIPTables = "iptables"
+	ModeNFTables = "nftables"
 )
 
 // Config is the whole configuration, checked.
 type Config struct {
-	Plan plan.Config
+	// Mode is empty where none was given: the best that the kernel can do, which only the kernel knows. Until
+	// [Config.For] says otherwise, all else here is then as for nftables.
 	Mode string
+	Plan plan.Config
 	// MasqueradeBit is the bit of the packet mark that asks for masquerading, 0 to 31.
 	MasqueradeBit int
 	// SyncPeriod is how often the kernel is read back and repaired; it also bounds how long a retry waits.
 	SyncPeriod time.Duration
 	// MinSyncPeriod is the pause between the end of one write to the kernel and the start of the next.
 	MinSyncPeriod time.Duration
+
+	values Values
 }
 
 // Values is the configuration as it was written, before [Values.Resolve] checks it.
 type Values struct {
 	hostname            value[string]
 	mode                value[string]
+	fileMode            string // what the file says, whatever the flags do
 	clusterCIDR         value[string]
 	detectLocalMode     value[string]
 	bridgeInterface     value[string]
 	interfaceNamePrefix value[string]
 	nodePortAddresses   value[[]string]
-	masqueradeAll       value[bool]
-	localhostNodePorts  value[bool]
-	masqueradeBit       value[int]
-	syncPeriod          value[time.Duration]
-	minSyncPeriod       value[time.Duration]
+	localhostNodePorts  value[bool] // of mode iptables
+	iptables, nftables  section
+}
+
+// section is what each mode has for itself.
+type section struct {
+	masqueradeAll value[bool]
+	masqueradeBit value[int]
+	syncPeriod    value[time.Duration]
+	minSyncPeriod value[time.Duration]
 }
 
 // value is what one setting says, and where it says so.
@@ -47,13 +58,12 @@ type value[T any] struct {
 	where string // like "--cluster-cidr" or "kube-proxy.yaml: clusterCIDR"
 }
 
-// Default is kube-proxy's configuration when nothing is said.
+// Default is kube-proxy's configuration when nothing is said, save for the mode.
 func Default() Values {
-	return Values{
-		mode:               value[string]{ModeIPTables, "default mode"},
-		localhostNodePorts: value[bool]{true, "default localhostNodePorts"},
-		masqueradeBit:      value[int]{14, "default masqueradeBit"},
-		syncPeriod:         value[time.Duration]{30 * time.Second, "default syncPeriod"},
-		minSyncPeriod:      value[time.Duration]{time.Second, "default minSyncPeriod"},
+	s := section{
+		masqueradeBit: value[int]{14, "default masqueradeBit"},
+		syncPeriod:    value[time.Duration]{30 * time.Second, "default syncPeriod"},
+		minSyncPeriod: value[time.Duration]{time.Second, "default minSyncPeriod"},
 	}
+	return Values{localhostNodePorts: value[bool]{true, "default localhostNodePorts"}, iptables: s, nftables: s}
 }

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,7 +44,7 @@ func prefixes(texts ...string) (ps []netip.Prefix) {
 	return ps
 }
 
-// defaults is the Config when nothing is said, with changes.
+// defaults is the Config of mode iptables when nothing else is said, with changes.
 func defaults(edit func(*Config)) Config {
 	c := Config{
 		Plan: plan.Config{LocalhostNodePorts: true}, Mode: ModeIPTables, MasqueradeBit: 14,
@@ -51,6 +52,16 @@ func defaults(edit func(*Config)) Config {
 	}
 	edit(&c)
 	return c
+}
+
+// inMode is the start of every command line that defaults are about.
+var inMode = []string{"--mode", ModeIPTables}
+
+func sameConfig(t *testing.T, want, got Config) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Prefix{}), cmpopts.IgnoreUnexported(Config{})); diff != "" {
+		t.Error(diff)
+	}
 }
 
 func TestLoad(t *testing.T) {
@@ -62,7 +73,7 @@ func TestLoad(t *testing.T) {
 		"nothing":       {want: func(*Config) {}},
 		"an empty file": {file: header, want: func(*Config) {}},
 		"interface prefix": {
-			file: header + "mode: iptables\nhostnameOverride: node-a\ndetectLocalMode: InterfaceNamePrefix\ndetectLocal:\n  interfaceNamePrefix: azv\n",
+			file: header + "mode: nftables\nhostnameOverride: node-a\ndetectLocalMode: InterfaceNamePrefix\ndetectLocal:\n  interfaceNamePrefix: azv\n",
 			want: func(c *Config) {
 				c.Plan.NodeName, c.Plan.DetectLocal, c.Plan.InterfaceNamePrefix = "node-a", plan.DetectInterfaceNamePrefix, "azv"
 			},
@@ -105,7 +116,7 @@ func TestLoad(t *testing.T) {
 			},
 		},
 		"empty values say nothing": {
-			file: header + "mode: ''\nnodePortAddresses: null\niptables: {masqueradeBit: null, localhostNodePorts: null, syncPeriod: 0s, minSyncPeriod: 0s}\n",
+			file: header + "nodePortAddresses: null\niptables: {masqueradeBit: null, localhostNodePorts: null, syncPeriod: 0s, minSyncPeriod: 0s}\n",
 			want: func(*Config) {},
 		},
 		"a flag wins over the file": {
@@ -116,21 +127,19 @@ func TestLoad(t *testing.T) {
 			},
 		},
 		"kube-proxy's names of flags": {
-			args: []string{"--hostname-override", "Node-B", "--proxy-mode", "iptables", "--cluster-cidr", "10.1.2.3/16"},
+			args: []string{"--hostname-override", "Node-B", "--proxy-mode", "IPTables", "--cluster-cidr", "10.1.2.3/16"},
 			want: func(c *Config) { c.Plan.NodeName, c.Plan.ClusterCIDRs = "node-b", prefixes("10.1.0.0/16") },
 		},
-		"another mode in the file": {
-			file: header + "mode: nftables\n", args: []string{"--mode", "plan"}, want: func(c *Config) { c.Mode = ModePlan },
+		"the section of another mode": {
+			file: header + "nftables: {masqueradeBit: 77, masqueradeAll: true, syncPeriod: 10s, minSyncPeriod: 20s}\n", want: func(*Config) {},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, warnings, err := load(t, tt.file, tt.args...)
+			got, warnings, err := load(t, tt.file, append(slices.Clip(inMode), tt.args...)...)
 			if err != nil || len(warnings) > 0 {
 				t.Fatalf("error %v, warnings %q", err, warnings)
 			}
-			if diff := cmp.Diff(defaults(tt.want), got, cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
-				t.Error(diff)
-			}
+			sameConfig(t, defaults(tt.want), got)
 		})
 	}
 }
@@ -150,12 +159,14 @@ func TestErrors(t *testing.T) {
 			file: header + "clusterCIDR: nonsense\ndetectLocalMode: Guess\niptables: {masqueradeBit: 32}\n",
 			want: []string{`clusterCIDR: "nonsense"`, `detectLocalMode: "Guess"`, "iptables.masqueradeBit: 32"},
 		},
-		"two ranges of one family": {args: []string{"--cluster-cidr", "10.1.0.0/16,10.2.0.0/16"}, want: []string{"--cluster-cidr", "second IPv4 range"}},
-		"no interface":             {args: []string{"--detect-local-mode", "BridgeInterface", "--pod-bridge-interface", "cni 0"}, want: []string{"--pod-bridge-interface", `"cni 0"`}},
-		"prefix too long":          {args: []string{"--detect-local-mode", "InterfaceNamePrefix", "--pod-interface-name-prefix", "sixteencharacte"}, want: []string{"--pod-interface-name-prefix", "14 characters"}},
-		"no bridge":                {args: []string{"--detect-local-mode", "BridgeInterface"}, want: []string{"--detect-local-mode", "--pod-bridge-interface"}},
-		"no prefix":                {args: []string{"--detect-local-mode", "InterfaceNamePrefix"}, want: []string{"--pod-interface-name-prefix"}},
-		"unknown mode":             {file: header + "mode: ipvs\n", want: []string{"proxy.yaml: mode", `"ipvs"`}},
+		"two ranges of one family":               {args: []string{"--cluster-cidr", "10.1.0.0/16,10.2.0.0/16"}, want: []string{"--cluster-cidr", "second IPv4 range"}},
+		"no interface":                           {args: []string{"--detect-local-mode", "BridgeInterface", "--pod-bridge-interface", "cni 0"}, want: []string{"--pod-bridge-interface", `"cni 0"`}},
+		"prefix too long":                        {args: []string{"--detect-local-mode", "InterfaceNamePrefix", "--pod-interface-name-prefix", "sixteencharacte"}, want: []string{"--pod-interface-name-prefix", "14 characters"}},
+		"no bridge":                              {args: []string{"--detect-local-mode", "BridgeInterface"}, want: []string{"--detect-local-mode", "--pod-bridge-interface"}},
+		"no prefix":                              {args: []string{"--detect-local-mode", "InterfaceNamePrefix"}, want: []string{"--pod-interface-name-prefix"}},
+		"unknown mode":                           {file: header + "mode: ipvs\n", want: []string{"proxy.yaml: mode", `"ipvs"`}},
+		"a bit of the mode in use":               {file: header + "mode: nftables\nnftables: {masqueradeBit: 32}\n", want: []string{"nftables.masqueradeBit: 32"}},
+		"a bit of a mode that may come into use": {file: header + "iptables: {masqueradeBit: -1}\n", want: []string{"iptables.masqueradeBit: -1"}},
 		"periods in the wrong order": {
 			args: []string{"--iptables-sync-period", "1s", "--iptables-min-sync-period", "2s"},
 			want: []string{"--iptables-min-sync-period: 2s is longer than the sync period of 1s"},
@@ -196,10 +207,15 @@ func TestWarnings(t *testing.T) {
 		"kubeadm's empty fields": {
 			file: header + "bindAddress: ''\nclientConnection: {kubeconfig: '', qps: 0}\nconntrack: {maxPerCore: null, tcpBeLiberal: false, udpTimeout: 0s}\nenableProfiling: false\nipvs: {excludeCIDRs: null}\n",
 		},
-		"sections of other modes": {file: header + "ipvs: {scheduler: wrr}\nnftables: {masqueradeAll: true}\nwinkernel: {networkName: x}\n"},
+		"sections of other modes":            {file: header + "mode: iptables\nipvs: {scheduler: wrr}\nnftables: {masqueradeAll: true}\nwinkernel: {networkName: x}\n"},
+		"kubeadm's section of mode iptables": {file: header + "mode: nftables\niptables: {masqueradeBit: 14, localhostNodePorts: true, syncPeriod: 30s}\n"},
+		"flags of mode iptables": {
+			args: []string{"--mode", "nftables", "--iptables-masquerade-bit", "15", "--iptables-localhost-nodeports"},
+			want: []string{"--iptables-masquerade-bit has no effect in mode nftables; nftables.masqueradeBit", "--iptables-localhost-nodeports has no effect"},
+		},
 		"unknown fields": {
-			file: header + "clusterCidr: 10.0.0.0/8\niptables: {bit: 3}\n",
-			want: []string{"clusterCidr: no such field", "iptables.bit: no such field"},
+			file: header + "clusterCidr: 10.0.0.0/8\niptables: {bit: 3}\nnftables: {localhostNodePorts: true}\n",
+			want: []string{"clusterCidr: no such field", "iptables.bit: no such field", "nftables.localhostNodePorts: no such field"},
 		},
 		"a field given twice": {file: header + "clusterCIDR: 10.0.0.0/8\nclusterCIDR: 10.1.0.0/16\n", want: []string{`"clusterCIDR" already set`}},
 		"a setting of another mode of detection": {

@@ -12,9 +12,9 @@ type use uint8
 
 const (
 	unknown   use = iota
-	acted         // it does what it says
+	acted         // it does what it says, in the mode that it is of
 	notActed      // kube-proxy acts on it and Sluice does not
-	otherMode     // it speaks to a mode that is not in use, or to Windows
+	otherMode     // it speaks to a mode that Sluice has not, or to Windows
 )
 
 // fieldUse says it of a field, or of all fields below it.
@@ -23,13 +23,14 @@ func fieldUse(path string) use {
 	case "apiVersion", "kind", "hostnameOverride", "mode", "clusterCIDR", "nodePortAddresses", "detectLocalMode",
 		"detectLocal.bridgeInterface", "detectLocal.interfaceNamePrefix",
 		"iptables.masqueradeBit", "iptables.masqueradeAll", "iptables.localhostNodePorts", "iptables.syncPeriod",
-		"iptables.minSyncPeriod":
+		"iptables.minSyncPeriod",
+		"nftables.masqueradeBit", "nftables.masqueradeAll", "nftables.syncPeriod", "nftables.minSyncPeriod":
 		return acted
 	case "bindAddress", "healthzBindAddress", "metricsBindAddress", "bindAddressHardFail", "enableProfiling",
 		"showHiddenMetricsForVersion", "featureGates", "clientConnection", "logging", "oomScoreAdj", "conntrack",
 		"configSyncPeriod":
 		return notActed
-	case "ipvs", "nftables", "winkernel", "windowsRunAsService", "portRange":
+	case "ipvs", "winkernel", "windowsRunAsService", "portRange":
 		return otherMode
 	}
 	return unknown
@@ -58,7 +59,9 @@ func inVainBelow(prefix string, fields map[string]any) (told []string) {
 	return told
 }
 
-func isSection(path string) bool { return path == "iptables" || path == "detectLocal" }
+func isSection(path string) bool {
+	return path == "iptables" || path == "nftables" || path == "detectLocal"
+}
 
 func saysNothing(v any) bool {
 	switch v := v.(type) {

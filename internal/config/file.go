@@ -31,12 +31,18 @@ type file struct {
 		InterfaceNamePrefix string `json:"interfaceNamePrefix"`
 	} `json:"detectLocal"`
 	IPTables struct {
-		MasqueradeBit      *int   `json:"masqueradeBit"`
-		MasqueradeAll      bool   `json:"masqueradeAll"`
-		LocalhostNodePorts *bool  `json:"localhostNodePorts"`
-		SyncPeriod         period `json:"syncPeriod"`
-		MinSyncPeriod      period `json:"minSyncPeriod"`
+		fileSection
+		LocalhostNodePorts *bool `json:"localhostNodePorts"`
 	} `json:"iptables"`
+	NFTables fileSection `json:"nftables"`
+}
+
+// fileSection is what the sections of the modes have in common.
+type fileSection struct {
+	MasqueradeBit *int   `json:"masqueradeBit"`
+	MasqueradeAll bool   `json:"masqueradeAll"`
+	SyncPeriod    period `json:"syncPeriod"`
+	MinSyncPeriod period `json:"minSyncPeriod"`
 }
 
 // period is a time.Duration that is written like "30s".
@@ -101,17 +107,23 @@ func (v *Values) overlay(path string, f *file) {
 	set(&v.detectLocalMode, f.DetectLocalMode, path, "detectLocalMode")
 	set(&v.bridgeInterface, f.DetectLocal.BridgeInterface, path, "detectLocal.bridgeInterface")
 	set(&v.interfaceNamePrefix, f.DetectLocal.InterfaceNamePrefix, path, "detectLocal.interfaceNamePrefix")
-	set(&v.masqueradeAll, f.IPTables.MasqueradeAll, path, "iptables.masqueradeAll")
-	set(&v.syncPeriod, time.Duration(f.IPTables.SyncPeriod), path, "iptables.syncPeriod")
-	set(&v.minSyncPeriod, time.Duration(f.IPTables.MinSyncPeriod), path, "iptables.minSyncPeriod")
+	v.fileMode = v.mode.is
+	v.iptables.overlay(path, "iptables", &f.IPTables.fileSection)
+	v.nftables.overlay(path, "nftables", &f.NFTables)
 	if len(f.NodePortAddresses) > 0 {
 		v.nodePortAddresses = value[[]string]{f.NodePortAddresses, path + ": nodePortAddresses"}
 	}
 	if b := f.IPTables.LocalhostNodePorts; b != nil {
 		v.localhostNodePorts = value[bool]{*b, path + ": iptables.localhostNodePorts"}
 	}
-	if n := f.IPTables.MasqueradeBit; n != nil {
-		v.masqueradeBit = value[int]{*n, path + ": iptables.masqueradeBit"}
+}
+
+func (s *section) overlay(path, name string, f *fileSection) {
+	set(&s.masqueradeAll, f.MasqueradeAll, path, name+".masqueradeAll")
+	set(&s.syncPeriod, time.Duration(f.SyncPeriod), path, name+".syncPeriod")
+	set(&s.minSyncPeriod, time.Duration(f.MinSyncPeriod), path, name+".minSyncPeriod")
+	if n := f.MasqueradeBit; n != nil {
+		s.masqueradeBit = value[int]{*n, path + ": " + name + ".masqueradeBit"}
 	}
 }
 

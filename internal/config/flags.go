@@ -44,7 +44,7 @@ func NewFlags(set *pflag.FlagSet) *Flags {
 func (f *Flags) Mode(usage string) {
 	var mode string
 	for _, name := range []string{"mode", "proxy-mode"} {
-		f.set.StringVar(&mode, name, ModeIPTables, usage)
+		f.set.StringVar(&mode, name, "", usage)
 		f.assign(name, func(v *Values) { v.mode = value[string]{mode, "--" + name} })
 	}
 	f.set.Lookup("proxy-mode").Hidden = true
@@ -71,32 +71,42 @@ func (f *Flags) Load() (Config, []string, error) {
 
 func (f *Flags) assign(name string, to func(*Values)) { f.to[name] = to }
 
+// assignSections is assign for a flag that speaks to every mode, as kube-proxy's do whatever they are called.
+func (f *Flags) assignSections(name string, to func(s *section, where string)) {
+	f.assign(name, func(v *Values) {
+		to(&v.iptables, "--"+name)
+		to(&v.nftables, "--"+name)
+	})
+}
+
 func (f *Flags) lists() {
 	const name = "nodeport-addresses"
-	is := f.set.StringSlice(name, nil, "the node's `addresses` that accept node ports: ranges, and the words primary, localhost and all; default: all")
+	is := f.set.StringSlice(name, nil, "the node's `addresses` that accept node ports: ranges, and the words primary, localhost and all; default: primary in mode nftables, all in mode iptables")
 	f.assign(name, func(v *Values) { v.nodePortAddresses = value[[]string]{*is, "--" + name} })
 }
 
 func (f *Flags) booleans() {
-	truth := func(name string, def bool, of func(*Values) *value[bool], usage string) {
-		is := f.set.Bool(name, def, usage)
-		f.assign(name, func(v *Values) { *of(v) = value[bool]{*is, "--" + name} })
-	}
-	truth("masquerade-all", false, func(v *Values) *value[bool] { return &v.masqueradeAll },
-		"rewrite the source of everything that goes to a cluster IP")
-	truth("iptables-localhost-nodeports", true, func(v *Values) *value[bool] { return &v.localhostNodePorts },
-		"serve node ports on 127.0.0.0/8 too")
+	all := f.set.Bool("masquerade-all", false, "rewrite the source of everything that goes to a cluster IP")
+	f.assignSections("masquerade-all", func(s *section, where string) { s.masqueradeAll = value[bool]{*all, where} })
+	localhost := f.set.Bool(flagLocalhostNodePorts, true, "serve node ports on 127.0.0.0/8 too; of mode iptables")
+	f.assign(flagLocalhostNodePorts, func(v *Values) { v.localhostNodePorts = value[bool]{*localhost, "--" + flagLocalhostNodePorts} })
 }
 
+// The flags of mode iptables alone.
+const (
+	flagMasqueradeBit      = "iptables-masquerade-bit"
+	flagLocalhostNodePorts = "iptables-localhost-nodeports"
+)
+
 func (f *Flags) numbers() {
-	bit := f.set.Int("iptables-masquerade-bit", 14, "the `bit` of the packet mark that asks for masquerading, 0 to 31")
-	f.assign("iptables-masquerade-bit", func(v *Values) { v.masqueradeBit = value[int]{*bit, "--iptables-masquerade-bit"} })
-	period := func(name string, def time.Duration, of func(*Values) *value[time.Duration], usage string) {
-		is := f.set.Duration(name, def, usage)
-		f.assign(name, func(v *Values) { *of(v) = value[time.Duration]{*is, "--" + name} })
+	bit := f.set.Int(flagMasqueradeBit, 14, "the `bit` of the packet mark that asks for masquerading, 0 to 31; of mode iptables")
+	f.assign(flagMasqueradeBit, func(v *Values) { v.iptables.masqueradeBit = value[int]{*bit, "--" + flagMasqueradeBit} })
+	period := func(name string, def time.Duration, of func(*section) *value[time.Duration], usage string) {
+		is := f.set.Duration(name, def, usage+", in every mode")
+		f.assignSections(name, func(s *section, where string) { *of(s) = value[time.Duration]{*is, where} })
 	}
-	period("iptables-sync-period", 30*time.Second, func(v *Values) *value[time.Duration] { return &v.syncPeriod },
+	period("iptables-sync-period", 30*time.Second, func(s *section) *value[time.Duration] { return &s.syncPeriod },
 		"how often the kernel's rules are read back and repaired")
-	period("iptables-min-sync-period", time.Second, func(v *Values) *value[time.Duration] { return &v.minSyncPeriod },
+	period("iptables-min-sync-period", time.Second, func(s *section) *value[time.Duration] { return &s.minSyncPeriod },
 		"the pause between two writes to the kernel")
 }

@@ -15,49 +15,54 @@ import (
 func (v Values) Resolve() (Config, []string, error) {
 	clusterCIDRs, cidrErr := v.clusterCIDRs()
 	detect, detectErr := v.detect()
-	nodePorts, portsErr := v.nodePorts()
-	c := Config{
+	_, portsErr := v.nodePorts()
+	mode := strings.ToLower(v.mode.is)
+	c, inVain := Config{
 		Plan: plan.Config{
 			NodeName:            NormalizeNodeName(v.hostname.is),
 			DetectLocal:         detect,
 			ClusterCIDRs:        clusterCIDRs,
 			BridgeInterface:     v.bridgeInterface.is,
 			InterfaceNamePrefix: v.interfaceNamePrefix.is,
-			NodePortAddresses:   nodePorts,
-			LocalhostNodePorts:  v.localhostNodePorts.is,
-			MasqueradeAll:       v.masqueradeAll.is,
 		},
-		Mode:          strings.ToLower(v.mode.is),
-		MasqueradeBit: v.masqueradeBit.is,
-		SyncPeriod:    v.syncPeriod.is,
-		MinSyncPeriod: v.minSyncPeriod.is,
-	}
-	return c, v.warnings(detect), errors.Join(cidrErr, detectErr, portsErr, v.checkMode(c.Mode), v.checkNumbers())
+		values: v,
+	}.For(mode)
+	return c, append(v.warnings(detect), inVain...), errors.Join(cidrErr, detectErr, portsErr, v.checkMode(mode), v.checkNumbers(mode))
 }
 
 // NormalizeNodeName spells a node's name as the API does: trimmed, in lower case.
 func NormalizeNodeName(s string) string { return strings.ToLower(strings.TrimSpace(s)) }
 
 func (v *Values) checkMode(mode string) error {
-	if mode != ModePlan && mode != ModeIPTables {
-		return fmt.Errorf("%s: %q: Sluice has no such mode; want %s", v.mode.where, v.mode.is, ModeIPTables)
+	if !slices.Contains([]string{"", ModePlan, ModeIPTables, ModeNFTables}, mode) {
+		return fmt.Errorf("%s: %q: Sluice has no such mode; want %s or %s", v.mode.where, v.mode.is, ModeNFTables, ModeIPTables)
 	}
 	return nil
 }
 
-func (v *Values) checkNumbers() error {
+// checkNumbers checks the section of the mode. Where none is given it may turn out to be either; most values of the two
+// are the same, so faults of the second are told once the first has none.
+func (v *Values) checkNumbers(mode string) error {
+	err := v.section(v.policyOf(mode)).check()
+	if mode == "" && err == nil {
+		err = v.iptables.check()
+	}
+	return err
+}
+
+func (s *section) check() error {
 	var errs []error
-	if bit := v.masqueradeBit; bit.is < 0 || bit.is > 31 {
+	if bit := s.masqueradeBit; bit.is < 0 || bit.is > 31 {
 		errs = append(errs, fmt.Errorf("%s: %d: want 0 to 31", bit.where, bit.is))
 	}
-	if p := v.syncPeriod; p.is <= 0 {
+	if p := s.syncPeriod; p.is <= 0 {
 		errs = append(errs, fmt.Errorf("%s: %v: want more than 0", p.where, p.is))
 	}
-	switch p := v.minSyncPeriod; {
+	switch p := s.minSyncPeriod; {
 	case p.is < 0:
 		errs = append(errs, fmt.Errorf("%s: %v: want 0 or more", p.where, p.is))
-	case p.is > v.syncPeriod.is && v.syncPeriod.is > 0:
-		errs = append(errs, fmt.Errorf("%s: %v is longer than the sync period of %v (%s)", p.where, p.is, v.syncPeriod.is, v.syncPeriod.where))
+	case p.is > s.syncPeriod.is && s.syncPeriod.is > 0:
+		errs = append(errs, fmt.Errorf("%s: %v is longer than the sync period of %v (%s)", p.where, p.is, s.syncPeriod.is, s.syncPeriod.where))
 	}
 	return errors.Join(errs...)
 }

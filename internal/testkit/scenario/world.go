@@ -96,6 +96,7 @@ func (w *world) policy(t testing.TB, args []string) plan.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c, _ = c.For(config.ModeIPTables)
 	return c.Plan
 }
 

@@ -1,0 +1,74 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"sluice/internal/plan"
+)
+
+// For is the configuration with the policy of mode, and what has no effect in that mode. It is the only place where
+// policy depends on the mode; everything it sets is overwritten by the next call.
+func (c Config) For(mode string) (Config, []string) {
+	c.Mode = mode
+	policy := c.values.policyOf(mode)
+	s := c.values.section(policy)
+	c.MasqueradeBit = s.masqueradeBit.is
+	c.SyncPeriod, c.MinSyncPeriod = s.syncPeriod.is, s.minSyncPeriod.is
+	c.Plan.MasqueradeAll = s.masqueradeAll.is
+	c.Plan.LocalhostNodePorts = c.values.localhostNodePorts.is
+	c.Plan.GuardClusterIPs = policy == ModeNFTables
+	list, _ := c.values.nodePorts() // Resolve has checked them
+	if policy == ModeNFTables {
+		c.Plan.LocalhostNodePorts = namesLoopback(list)
+		if len(c.values.nodePortAddresses.is) == 0 {
+			list.Primary = true
+		}
+	}
+	c.Plan.NodePortAddresses = list
+	return c, c.values.inVainFor(mode)
+}
+
+// policyOf is the mode whose policy a mode has. The plan alone is that of the mode which the file is written for.
+func (v *Values) policyOf(mode string) string {
+	if mode == ModePlan {
+		mode = strings.ToLower(v.fileMode)
+	}
+	if mode == "" {
+		return ModeNFTables
+	}
+	return mode
+}
+
+func (v *Values) section(policy string) *section {
+	if policy == ModeNFTables {
+		return &v.nftables
+	}
+	return &v.iptables
+}
+
+// namesLoopback reports whether a list of node port addresses speaks of loopback itself, as a range of all addresses
+// does not.
+func namesLoopback(list plan.NodePortAddresses) bool {
+	return list.Localhost || slices.ContainsFunc(list.Prefixes, func(p netip.Prefix) bool {
+		return p.Bits() > 0 && p.Overlaps(netip.MustParsePrefix("127.0.0.0/8"))
+	})
+}
+
+// inVainFor tells of flags that have no effect in a mode. Of a file's sections, that of another mode is there to be
+// passed over.
+func (v *Values) inVainFor(mode string) (told []string) {
+	if mode != ModeNFTables {
+		return nil
+	}
+	unused := func(where, flag, instead string) {
+		if where == "--"+flag {
+			told = append(told, fmt.Sprintf("--%s has no effect in mode %s; %s", flag, mode, instead))
+		}
+	}
+	unused(v.iptables.masqueradeBit.where, flagMasqueradeBit, "nftables.masqueradeBit of a configuration file has")
+	unused(v.localhostNodePorts.where, flagLocalhostNodePorts, "node ports answer on loopback addresses if --nodeport-addresses names them")
+	return told
+}
