@@ -55,6 +55,7 @@ type Input struct {
 
 // world is a plan made of manifests, and what it was made of.
 type world struct {
+	Input
 	*plan.Planner
 	snapshot *model.Snapshot
 	outcome  Outcome
@@ -65,7 +66,7 @@ func (in Input) load() (*world, error) {
 	if len(in.Manifests) == 0 {
 		return nil, wrongInputf("no manifests are given (--manifests)")
 	}
-	w := &world{}
+	w := &world{Input: in}
 	snapshot, problems, err := manifest.Read(in.Manifests, in.Stdin)
 	if err != nil {
 		return nil, WrongInput(err)

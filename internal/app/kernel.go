@@ -4,13 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/netip"
-	"slices"
 
-	"sluice/internal/backend/iptables"
 	"sluice/internal/kernel/conntrack"
-	"sluice/internal/kernel/iptexec"
 	"sluice/internal/kernel/link"
 	"sluice/internal/kernel/sysctl"
 	"sluice/internal/model"
@@ -25,69 +21,18 @@ const (
 	keyBeLiberal     = "net.netfilter.nf_conntrack_tcp_be_liberal"
 )
 
-// optionsHere are the options of the iptables mode for this kernel.
-func (in Input) optionsHere() (iptables.Options, error) {
-	o := in.options()
+// beLiberal reports whether connection tracking takes TCP packets out of window as they are.
+func beLiberal() (bool, error) {
 	value, err := sysctl.Get(keyBeLiberal)
 	if err != nil {
-		return o, fmt.Errorf("%w (connection tracking is not in this kernel?)", err)
+		return false, fmt.Errorf("%w (connection tracking is not in this kernel?)", err)
 	}
-	o.TCPBeLiberal = value != "0"
-	return o, nil
-}
-
-func setRouteLocalnet(on bool) error {
-	value := "0"
-	if on {
-		value = "1"
-	}
-	_, err := sysctl.Set(keyRouteLocalnet, value)
-	return err
-}
-
-// forDaemon makes a setting of route_localnet one that does not hold up the daemon. Where it fails, as it does in a
-// container whose /proc/sys is read-only, node ports do not answer on loopback addresses, and all else works: it is told
-// once, and tried again after each write.
-func forDaemon(set func(on bool) error, log *slog.Logger) func(on bool) error {
-	told := false
-	return func(on bool) error {
-		err := set(on)
-		if err != nil && !told {
-			log.Warn("node ports do not answer on loopback addresses", "error", err)
-		}
-		told = err != nil
-		return nil
-	}
+	return value != "0", nil
 }
 
 func routesLocalnet() (bool, error) {
 	value, err := sysctl.Get(keyRouteLocalnet)
 	return value != "0", err
-}
-
-// system finds the tables of this network namespace, save those of families that the kernel lacks, which lacking tells
-// of. At least one family is there. That the other variant's tables cannot be read is no error here: who looks at them
-// is told.
-func system(ctx context.Context) (deps iptables.Deps, used iptexec.Variant, lacking, err error) {
-	if deps, used, err = iptables.System(ctx, ""); err != nil {
-		return deps, used, nil, err
-	}
-	for _, f := range model.Families {
-		switch probeErr := deps.Tables[f].Probe(ctx); {
-		case errors.Is(probeErr, iptables.ErrNoFamily):
-			lacking = errors.Join(lacking, probeErr)
-			deps.Tables[f] = nil
-		default:
-			err = errors.Join(err, probeErr)
-		}
-	}
-	deps.Others = slices.DeleteFunc(deps.Others, func(o iptables.Other) bool {
-		return errors.Is(o.Probe(ctx), iptables.ErrNoFamily)
-	})
-	if deps.Tables == [2]iptables.Tables{} {
-		err = errors.Join(lacking, err)
-	}
-	return deps, used, lacking, err
 }
 
 // readHost asks the kernel for this machine's addresses.

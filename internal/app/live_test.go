@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
 
 	"sluice/internal/backend/iptables"
 	"sluice/internal/config"
@@ -53,14 +54,10 @@ func newNode(t *testing.T) *node {
 		t.Fatal(err)
 	}
 	n := &node{t: t, dir: t.TempDir(), stop: func() {}}
-	v := config.Default()
-	cfg, _, err := v.Resolve()
-	if err != nil {
-		t.Fatal(err)
+	n.in = Input{
+		Manifests: []string{n.dir}, Messages: &bytes.Buffer{},
+		Config: flags(t, "--mode=iptables", "--node=node-a", "--cluster-cidr=10.244.0.0/16", "--iptables-sync-period=1s", "--iptables-min-sync-period=10ms"),
 	}
-	cfg.Plan.NodeName, cfg.Plan.ClusterCIDRs = "node-a", []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")}
-	cfg.SyncPeriod, cfg.MinSyncPeriod = time.Second, 10*time.Millisecond
-	n.in = Input{Manifests: []string{n.dir}, Config: cfg, Messages: &bytes.Buffer{}}
 	t.Cleanup(func() {
 		n.stop()
 		if err := Cleanup(context.Background(), &bytes.Buffer{}); err != nil {
@@ -71,6 +68,22 @@ func newNode(t *testing.T) *node {
 		}
 	})
 	return n
+}
+
+// flags are a configuration as it is written on a command line.
+func flags(t *testing.T, args ...string) config.Config {
+	t.Helper()
+	set := pflag.NewFlagSet("app", pflag.ContinueOnError)
+	f := config.NewFlags(set)
+	f.Mode("")
+	if err := set.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	c, _, err := f.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 func (n *node) Write(b []byte) (int, error) {

@@ -11,11 +11,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"sluice/internal/backend/iptables"
+	"sluice/internal/backend"
 	"sluice/internal/config"
 	"sluice/internal/health"
 	"sluice/internal/kernel/instance"
-	"sluice/internal/kernel/iptexec"
 	"sluice/internal/kernel/link"
 	"sluice/internal/kernel/sysctl"
 	"sluice/internal/model"
@@ -48,18 +47,25 @@ func (in Input) runClaimed(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	defer links.Close()
-	backend, err := in.backend(ctx, log)
+	because := "it is asked for"
+	if in.Config.Mode == "" {
+		var mode string
+		mode, because = choose(ctx)
+		in = in.settle(mode)
+	}
+	log.Info("starting", "mode", in.Config.Mode, "because", because)
+	b, err := modeOf(in.Config).start(ctx, in.Config, log)
 	if err != nil {
 		return err
 	}
 	d := &daemon{Input: in, links: links, log: log, events: make(chan reconcile.Event)}
-	return d.run(ctx, backend)
+	return d.run(ctx, b)
 }
 
 // checkRun refuses what could only end in rules being taken away by mistake.
 func (in Input) checkRun() error {
 	if in.Config.Mode == config.ModePlan {
-		return wrongInputf("--mode plan: a plan is no way to run; want iptables")
+		return wrongInputf("--mode plan: a plan is no way to run; want nftables or iptables")
 	}
 	if len(in.Manifests) == 0 {
 		return wrongInputf("no manifests are given (--manifests)")
@@ -73,40 +79,6 @@ func (in Input) checkRun() error {
 		}
 	}
 	return nil
-}
-
-// backend makes the iptables mode for this kernel.
-func (in Input) backend(ctx context.Context, log *slog.Logger) (*iptables.Backend, error) {
-	deps, variant, lacking, err := system(ctx)
-	if err != nil {
-		return nil, err
-	}
-	tools, err := iptexec.Find(ctx, variant)
-	if err != nil {
-		return nil, err
-	}
-	log.Info("starting", "mode", in.Config.Mode, "variant", string(variant), "iptables", tools.Version)
-	deps.RouteLocalnet = forDaemon(setRouteLocalnet, log)
-	if lacking != nil {
-		log.Warn("a family of addresses is left out", "because", lacking)
-	}
-	opts, err := in.optionsHere()
-	if err != nil {
-		return nil, err
-	}
-	b := iptables.New(opts, deps)
-	tellOtherVariant(ctx, b, log)
-	return b, nil
-}
-
-func tellOtherVariant(ctx context.Context, b *iptables.Backend, log *slog.Logger) {
-	found, err := b.OtherVariant(ctx)
-	if err != nil {
-		log.Warn("the other variant of iptables cannot be read", "error", err)
-	}
-	for _, f := range found {
-		log.Warn("packets also pass a Service proxy's rules in the other variant of iptables; sluice cleanup removes both", "found", f)
-	}
 }
 
 // tellForwarding warns where packets of others cannot pass this machine.
@@ -128,7 +100,7 @@ type daemon struct {
 	told   sync.Once
 }
 
-func (d *daemon) run(ctx context.Context, b *iptables.Backend) error {
+func (d *daemon) run(ctx context.Context, b backend.Backend) error {
 	host, err := readHost(d.links)
 	if err != nil {
 		return err

@@ -1,18 +1,13 @@
 package app
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"io"
-	"os"
 
-	"sluice/internal/backend/iptables/rules"
 	"sluice/internal/config"
 	"sluice/internal/model"
 	"sluice/internal/plan"
 	"sluice/internal/trace"
-	"sluice/internal/trace/iptwalk"
 	"sluice/internal/trace/plantrace"
 )
 
@@ -25,14 +20,21 @@ type TraceOptions struct {
 
 // Trace tells what happens to a packet.
 func Trace(ctx context.Context, in Input, q Question, o TraceOptions, out io.Writer) (Outcome, error) {
-	if o.Live && o.Dump != "" {
+	switch {
+	case o.Live && o.Dump != "":
 		return Good, wrongInputf("--live and --dump: want one of them")
+	case o.Live:
+		in = in.settle(config.ModeIPTables)
+	case o.Dump != "":
+		in = in.settle(config.ModeIPTables)
+	default:
+		in = in.settle(config.ModeIPTables)
 	}
 	w, err := in.loadFor(o)
 	if err != nil {
 		return Good, err
 	}
-	r, err := w.trace(ctx, in, q, o)
+	r, err := w.trace(ctx, q, o)
 	if err != nil {
 		return Good, err
 	}
@@ -44,54 +46,26 @@ func (in Input) loadFor(o TraceOptions) (*world, error) {
 	if len(in.Manifests) > 0 || o.Dump == "" && !o.Live {
 		return in.load()
 	}
-	w := &world{snapshot: model.NewSnapshot(), Planner: plan.NewPlanner(in.planConfig())}
+	w := &world{Input: in, snapshot: model.NewSnapshot(), Planner: plan.NewPlanner(in.planConfig())}
 	w.SetHost(in.host(w.Plan()))
 	return w, nil
 }
 
-func (w *world) trace(ctx context.Context, in Input, q Question, o TraceOptions) (trace.Result, error) {
+func (w *world) trace(ctx context.Context, q Question, o TraceOptions) (trace.Result, error) {
 	switch {
+	case o.Live && w.Config.Mode == config.ModePlan:
+		return trace.Result{}, wrongInputf("--mode plan: there is no plan in a kernel; want nftables or iptables")
 	case o.Live:
-		return w.traceLive(ctx, q)
+		if err := w.here(); err != nil {
+			return trace.Result{}, err
+		}
+		return modeOf(w.Config).trace(ctx, w, q)
 	case o.Dump != "":
-		text, err := os.ReadFile(o.Dump)
-		if err != nil {
-			return trace.Result{}, WrongInput(err)
-		}
-		r, err := w.traceSaved(text, q, iptwalk.Host{})
-		if err != nil {
-			err = wrongInputf("%s: %w", o.Dump, err)
-		}
-		return r, err
-	case in.Config.Mode == config.ModePlan:
+		return w.traceDump(o.Dump, q)
+	case w.Config.Mode == config.ModePlan:
 		return plantrace.Trace(w.Plan(), q.packet(&w.Plan().Node)), nil
 	}
-	return w.compile(in).Trace(q.packet(&w.Plan().Node)), nil
-}
-
-// traceSaved walks rules as iptables-save printed them.
-func (w *world) traceSaved(text []byte, q Question, host iptwalk.Host) (trace.Result, error) {
-	if f, ok := savedFamily(text); ok && f != model.FamilyOf(q.From) {
-		return trace.Result{}, fmt.Errorf("these are the rules for %s, but the packet is %s", f, model.FamilyOf(q.From))
-	}
-	rs, err := rules.Parse(bytes.NewReader(text))
-	if err != nil {
-		return trace.Result{}, err
-	}
-	host.Addrs = append(host.Addrs, w.Plan().Node.Addresses...)
-	return iptwalk.Walk(rs, q.packet(&w.Plan().Node), host), nil
-}
-
-// savedFamily is the family of rules by the comment that iptables-save begins with.
-func savedFamily(text []byte) (f model.Family, known bool) {
-	first, _, _ := bytes.Cut(text, []byte("\n"))
-	switch {
-	case bytes.Contains(first, []byte("ip6tables-save")):
-		return model.IPv6, true
-	case bytes.Contains(first, []byte("iptables-save")):
-		return model.IPv4, true
-	}
-	return 0, false
+	return modeOf(w.Config).compile(w.Plan(), w.Config).Trace(q.packet(&w.Plan().Node)), nil
 }
 
 // answer is a trace.Result to print.

@@ -1,0 +1,39 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"sluice/internal/kernel/instance"
+)
+
+// Cleanup removes all that is ours from this kernel, of every mode, and prints what that was. What one mode cannot
+// remove keeps the others from nothing.
+func Cleanup(ctx context.Context, out io.Writer) (err error) {
+	claim, err := instance.Take()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, claim.Close()) }()
+	var errs []error
+	found := false
+	for _, m := range modes() {
+		removed, err := m.cleanup(ctx)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		for _, what := range removed {
+			found = true
+			_, err := fmt.Fprintln(out, "removed:", what)
+			errs = append(errs, err)
+		}
+	}
+	if !found && errors.Join(errs...) == nil {
+		_, err := fmt.Fprintln(out, "nothing to remove")
+		return err
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,181 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"sluice/internal/backend"
+	"sluice/internal/backend/iptables"
+	"sluice/internal/config"
+	"sluice/internal/kernel/iptexec"
+	"sluice/internal/kernel/sysctl"
+	"sluice/internal/model"
+	"sluice/internal/plan"
+)
+
+// iptablesMode has the chains of kube-proxy's iptables mode, in either variant of the programs.
+type iptablesMode struct{}
+
+func (iptablesMode) compile(p *plan.Plan, c config.Config) backend.Ruleset {
+	return iptables.Compile(p, iptablesOptions(c))
+}
+
+// iptablesOptions are those for rules that are only looked at.
+func iptablesOptions(c config.Config) iptables.Options {
+	o := iptables.DefaultOptions()
+	o.MasqueradeBit = c.MasqueradeBit
+	return o
+}
+
+// iptablesOptionsHere are those for this kernel.
+func iptablesOptionsHere(c config.Config) (o iptables.Options, err error) {
+	o = iptablesOptions(c)
+	o.TCPBeLiberal, err = beLiberal()
+	return o, err
+}
+
+func (iptablesMode) render(w *world, o RenderOptions, out io.Writer) error {
+	f, all, err := parseFamily(o.Family)
+	if err != nil {
+		return err
+	}
+	if all {
+		f = w.onlyFamily(w.Messages)
+	}
+	return iptables.Compile(w.Plan(), iptablesOptions(w.Config)).RenderFamily(out, f)
+}
+
+func parseFamily(s string) (f model.Family, all bool, err error) {
+	switch strings.ToLower(s) {
+	case "":
+		return model.IPv4, true, nil
+	case "ipv4":
+		return model.IPv4, false, nil
+	case "ipv6":
+		return model.IPv6, false, nil
+	}
+	return 0, false, wrongInputf("--family %q: want ipv4 or ipv6", s)
+}
+
+// onlyFamily is IPv4, unless all Services are IPv6. One restore program takes one family, so the other is not printed;
+// that it exists is told.
+func (w *world) onlyFamily(messages io.Writer) model.Family {
+	var has [2]bool
+	for id := range w.Plan().Ports {
+		has[id.Family] = true
+	}
+	if has[model.IPv4] && has[model.IPv6] {
+		_, _ = fmt.Fprintln(messages, "these are the rules for IPv4; those for IPv6 come with --family ipv6")
+	}
+	if has[model.IPv6] && !has[model.IPv4] {
+		return model.IPv6
+	}
+	return model.IPv4
+}
+
+func (iptablesMode) start(ctx context.Context, c config.Config, log *slog.Logger) (backend.Backend, error) {
+	deps, variant, lacking, err := iptablesTables(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tools, err := iptexec.Find(ctx, variant)
+	if err != nil {
+		return nil, err
+	}
+	log.Info("iptables is here", "variant", string(variant), "version", tools.Version)
+	deps.RouteLocalnet = forDaemon(setRouteLocalnet, log)
+	if lacking != nil {
+		log.Warn("a family of addresses is left out", "because", lacking)
+	}
+	opts, err := iptablesOptionsHere(c)
+	if err != nil {
+		return nil, err
+	}
+	b := iptables.New(opts, deps)
+	tellOtherVariant(ctx, b, log)
+	return b, nil
+}
+
+func tellOtherVariant(ctx context.Context, b *iptables.Backend, log *slog.Logger) {
+	found, err := b.OtherVariant(ctx)
+	if err != nil {
+		log.Warn("the other variant of iptables cannot be read", "error", err)
+	}
+	for _, f := range found {
+		log.Warn("packets also pass a Service proxy's rules in the other variant of iptables; sluice cleanup removes both", "found", f)
+	}
+}
+
+// iptablesTables finds the tables of this network namespace, save those of families that the kernel lacks, which
+// lacking tells of. At least one family is there. That the other variant's tables cannot be read is no error here: who
+// looks at them is told.
+func iptablesTables(ctx context.Context) (deps iptables.Deps, used iptexec.Variant, lacking, err error) {
+	if deps, used, err = iptables.System(ctx, ""); err != nil {
+		return deps, used, nil, err
+	}
+	for _, f := range model.Families {
+		switch probeErr := deps.Tables[f].Probe(ctx); {
+		case errors.Is(probeErr, iptables.ErrNoFamily):
+			lacking = errors.Join(lacking, probeErr)
+			deps.Tables[f] = nil
+		default:
+			err = errors.Join(err, probeErr)
+		}
+	}
+	deps.Others = slices.DeleteFunc(deps.Others, func(o iptables.Other) bool {
+		return errors.Is(o.Probe(ctx), iptables.ErrNoFamily)
+	})
+	if deps.Tables == [2]iptables.Tables{} {
+		err = errors.Join(lacking, err)
+	}
+	return deps, used, lacking, err
+}
+
+// cleanup removes the chains of both variants. Where no iptables is installed there can be none that it made.
+func (iptablesMode) cleanup(ctx context.Context) (removed []string, err error) {
+	deps, variant, _, err := iptablesTables(ctx)
+	if errors.Is(err, iptexec.ErrNotInstalled) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	all := deps.Others
+	for f, t := range deps.Tables {
+		if t != nil {
+			all = append(all, iptables.Other{Name: fmt.Sprintf("%s (%s)", model.Family(f), variant), Tables: t})
+		}
+	}
+	b := iptables.New(iptables.DefaultOptions(), iptables.Deps{Others: all, RouteLocalnet: setRouteLocalnet})
+	found, err := b.OtherVariant(ctx)
+	return found, errors.Join(err, b.Cleanup(ctx))
+}
+
+func setRouteLocalnet(on bool) error {
+	value := "0"
+	if on {
+		value = "1"
+	}
+	_, err := sysctl.Set(keyRouteLocalnet, value)
+	return err
+}
+
+// forDaemon makes a setting of route_localnet one that does not hold up the daemon. Where it fails, as it does in a
+// container whose /proc/sys is read-only, node ports do not answer on loopback addresses, and all else works: it is told
+// once, and tried again after each write.
+func forDaemon(set func(on bool) error, log *slog.Logger) func(on bool) error {
+	told := false
+	return func(on bool) error {
+		err := set(on)
+		if err != nil && !told {
+			log.Warn("node ports do not answer on loopback addresses", "error", err)
+		}
+		told = err != nil
+		return nil
+	}
+}

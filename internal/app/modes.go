@@ -1,0 +1,53 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"sluice/internal/backend"
+	"sluice/internal/config"
+	"sluice/internal/plan"
+	"sluice/internal/trace"
+)
+
+// mode is what the verbs ask of one way to do the work. Each is a file of its own here, named after it.
+type mode interface {
+	// compile makes rules that are only looked at.
+	compile(*plan.Plan, config.Config) backend.Ruleset
+	// render prints the rules of w.
+	render(w *world, o RenderOptions, out io.Writer) error
+	// diff compares the rules of w with those in this kernel, and prints what differs.
+	diff(ctx context.Context, w *world, out io.Writer) (Outcome, error)
+	// trace walks the rules in this kernel.
+	trace(ctx context.Context, w *world, q Question) (trace.Result, error)
+	// start makes the backend that keeps this kernel up to date, and tells what it found.
+	start(ctx context.Context, c config.Config, log *slog.Logger) (backend.Backend, error)
+	// cleanup removes all that is of this mode from this kernel, whoever made it, and tells what that was.
+	cleanup(context.Context) (removed []string, err error)
+}
+
+// modes are all that there are, but for the plan.
+func modes() []mode { return []mode{iptablesMode{}} }
+
+// modeOf finds the mode that a configuration names.
+func modeOf(config.Config) mode { return iptablesMode{} }
+
+// choose is the best mode that this kernel can do, and why it is that one.
+func choose(context.Context) (mode, because string) {
+	return config.ModeIPTables, "it is the only one"
+}
+
+// settle chooses a mode where none is given.
+func (in Input) settle(mode string) Input {
+	if in.Config.Mode != "" {
+		return in
+	}
+	c, inVain := in.Config.For(mode)
+	for _, text := range inVain {
+		_, _ = fmt.Fprintln(in.Messages, "warning:", text) // there is nobody left to tell
+	}
+	in.Config = c
+	return in
+}
