@@ -26,8 +26,8 @@ type Backend interface {
 // Watcher is a Backend whose kernel tells of what others do.
 type Watcher interface {
 	// Watch calls changed whenever somebody else changed what is ours, or may have; the next Apply finds out what it
-	// was. It works until ctx ends, and returns early only with an error. What happened before it began, and after it
-	// failed, is not told.
+	// was. It does so first when it begins to listen, since what happened before goes unseen. It works until ctx ends or
+	// it fails; where the kernel cannot tell, it returns nil at once.
 	Watch(ctx context.Context, changed func()) error
 }
 

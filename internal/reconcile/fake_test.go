@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"sync"
@@ -27,6 +28,10 @@ type kernel struct {
 	rules map[plan.PortID]string
 	took  time.Duration // how long an Apply takes
 	fail  func() error
+	// refuse are the ports whose rules cannot be written or removed, held those that an Apply was told to leave alone.
+	refuse, held map[plan.PortID]bool
+	// watch is what the kernel tells of others: "" or an error's text.
+	watch chan string
 	// applied are the starts of all Applies, and rechecks of those that read everything.
 	applied, rechecks []time.Time
 	former            []plan.Key
@@ -76,27 +81,58 @@ func (k *kernel) Apply(ctx context.Context, r backend.Ruleset, req backend.Reque
 		err = k.fail()
 	}
 	want := r.(ruleset)
-	for id, rule := range want {
-		if k.rules[id] != rule {
+	k.held = req.Hold
+	for _, id := range differing(want, k.rules) {
+		switch rule, wanted := want[id]; {
+		case req.Hold[id]:
+		case k.refuse[id]:
+			if res.Refused == nil {
+				res.Refused = map[plan.PortID]error{}
+			}
+			res.Refused[id] = fmt.Errorf("%s: %w", id, errRefused)
+		case wanted:
 			k.rules[id] = rule
 			res.Written++
-			if err != nil {
-				return res, err
-			}
+		default:
+			delete(k.rules, id)
+			res.Written++
+		}
+		if err != nil && res.Written > 0 {
+			break
 		}
 	}
 	if err != nil {
 		return res, err
 	}
-	for id := range k.rules {
-		if _, ok := want[id]; !ok {
-			delete(k.rules, id)
-			res.Written++
-		}
-	}
 	res.Former, k.former = k.former, nil
 	res.Restored, k.restored = k.restored, nil
 	return res, nil
+}
+
+func differing(a, b map[plan.PortID]string) (ids []plan.PortID) {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	for id := range all {
+		if rule, ok := a[id]; !ok || rule != b[id] {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+func (k *kernel) Watch(ctx context.Context, changed func()) error {
+	changed()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case text := <-k.watch:
+			if text != "" {
+				return errors.New(text)
+			}
+			changed()
+		}
+	}
 }
 
 func (k *kernel) sleep() {
@@ -156,7 +192,7 @@ func run(t *testing.T, f func(w *world)) {
 		w := &world{
 			t: t, events: make(chan Event), snap: model.NewSnapshot(), log: &bytes.Buffer{}, start: time.Now(),
 		}
-		w.kernel, w.tracking = &kernel{mu: &w.mu, rules: map[plan.PortID]string{}}, &tracking{mu: &w.mu}
+		w.kernel, w.tracking = &kernel{mu: &w.mu, rules: map[plan.PortID]string{}, refuse: map[plan.PortID]bool{}, watch: make(chan string)}, &tracking{mu: &w.mu}
 		w.mu.Lock()
 		w.Loop = New(Config{
 			SyncPeriod: 30 * time.Second, MinSyncPeriod: time.Second, Backend: w.kernel, Sweep: w.tracking.sweep,
@@ -165,6 +201,7 @@ func run(t *testing.T, f func(w *world)) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { w.Run(ctx, w.events); close(done) }()
+		w.meanwhile(func() {}) // until it listens
 		w.stop = func() { w.meanwhile(func() { cancel(); <-done }) }
 		f(w)
 		w.stop()
@@ -228,7 +265,10 @@ func (w *world) since(times []time.Time) (s []float64) {
 	return s
 }
 
-var errRestore = errors.New("iptables-restore: line 3 failed")
+var (
+	errRestore = errors.New("iptables-restore: line 3 failed")
+	errRefused = errors.New("operation not supported")
+)
 
 // faults fails one call in ten.
 func faults(rnd *rand.Rand) func() error {

@@ -35,18 +35,25 @@ func TestConvergesDespiteFailures(t *testing.T) {
 			default:
 				w.put(service(name, ip, uint16(5300+rnd.IntN(3))))
 			}
+			w.kernel.refuse[idOf(name)] = rnd.IntN(4) == 0
 			w.tracking.flows = append(w.tracking.flows, w.connect(ip)...)
 			w.wait(time.Duration(rnd.IntN(3000)) * time.Millisecond)
 		}
+		clear(w.kernel.refuse)
 		w.wait(3 * time.Minute)
 		w.check(t)
 	})
 }
 
+// idOf is the port of the Service that [service] makes.
+func idOf(name string) plan.PortID {
+	return plan.PortID{Service: model.Name{Namespace: "default", Name: name}, Protocol: model.UDP}
+}
+
 // connect opens a flow to a Service as the rules in the kernel have it.
 func (w *world) connect(ip byte) []flows.Flow {
 	to := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 96, 0, ip}), 53)
-	rule, ok := w.kernel.rules[plan.PortID{Service: model.Name{Namespace: "default", Name: fmt.Sprintf("s%d", ip)}, Protocol: model.UDP}]
+	rule, ok := w.kernel.rules[idOf(fmt.Sprintf("s%d", ip))]
 	if !ok {
 		return nil
 	}

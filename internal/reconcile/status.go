@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"sluice/internal/backend"
 	"sluice/internal/plan"
 )
 
@@ -15,7 +16,7 @@ type State string
 const (
 	Pending State = "pending" // planned, not written yet
 	Done    State = "done"
-	Failed  State = "error" // the last write failed
+	Failed  State = "error" // the last write failed, or the kernel refused this port
 )
 
 // Status is the State of one Service port.
@@ -25,15 +26,38 @@ type Status struct {
 	Error string // the kernel's words, for Failed
 }
 
+// Summary is what the Applies were so far.
+type Summary struct {
+	LastApply time.Time     // when the last one ended; zero: there was none
+	Took      time.Duration // the last one
+	Applies   int           // all of them
+	Failures  int           // the last ones that failed, in a row
+	Written   int           // objects that were added, changed or removed
+	Restored  int           // objects of ours that somebody else had changed
+	// Ports is the number of Service ports in each State. One that is about to go counts until it has gone.
+	Ports map[State]int
+}
+
+// status is what the loop has achieved. What an Apply adds to it costs what is not Done, never all ports.
 type status struct {
 	patience time.Duration
 
 	mu    sync.Mutex // guards all following fields
 	ports map[plan.PortID]Status
-	// gone are ports that are no longer planned but may still be in the kernel.
-	gone map[plan.PortID]bool
+	// open are the ports that are not Done. True: it is no longer planned but may still be in the kernel.
+	open map[plan.PortID]bool
 	// waiting is since when something is planned, or wrong, that no Apply has settled; zero: nothing is.
 	waiting time.Time
+	summary Summary
+}
+
+// outcome is how an Apply ended.
+type outcome struct {
+	backend.Result
+	held       map[plan.PortID]bool
+	failed     [2]bool // by family
+	err        error
+	start, end time.Time
 }
 
 // Status tells the state of every Service port, those included that are about to go.
@@ -43,53 +67,95 @@ func (l *Loop) Status() map[plan.PortID]Status {
 	return maps.Clone(l.status.ports)
 }
 
-// Healthy reports whether changes reach the kernel: none waits for as long as two sync periods.
+// Summary tells how the Applies went. It costs the number of Service ports that are not Done.
+func (l *Loop) Summary() Summary {
+	s := &l.status
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sum := s.summary
+	sum.Ports = map[State]int{Done: len(s.ports) - len(s.open)}
+	for id := range s.open {
+		sum.Ports[s.ports[id].State]++
+	}
+	return sum
+}
+
+// Healthy reports whether changes reach the kernel: none waits for as long as two sync periods. A Service port that the
+// kernel refuses does not count: all others are served, and a restart of this process would not help it.
 func (l *Loop) Healthy() bool {
 	l.status.mu.Lock()
 	defer l.status.mu.Unlock()
 	return l.status.waiting.IsZero() || time.Since(l.status.waiting) < l.status.patience
 }
 
+func (s *status) init(patience time.Duration) {
+	s.patience, s.ports, s.open = patience, map[plan.PortID]Status{}, map[plan.PortID]bool{}
+}
+
 func (s *status) pending(changes plan.Changes, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ports == nil {
-		s.ports, s.gone = map[plan.PortID]Status{}, map[plan.PortID]bool{}
-	}
 	if s.waiting.IsZero() {
 		s.waiting = now
 	}
 	for _, c := range changes.Ports {
-		if was := s.ports[c.ID].State; was != Pending && was != Failed {
-			s.ports[c.ID] = Status{State: Pending, Since: now}
-		}
-		delete(s.gone, c.ID)
-		if c.New == nil {
-			s.gone[c.ID] = true
+		s.reopen(c.ID, c.New == nil, now)
+	}
+}
+
+// reopen notes that a port is not Done. What is not since longer ago stays so: Since tells for how long the port has not
+// been as it should be.
+func (s *status) reopen(id plan.PortID, gone bool, now time.Time) {
+	if _, open := s.open[id]; !open {
+		s.ports[id] = Status{State: Pending, Since: now}
+	}
+	s.open[id] = gone
+}
+
+// applied is told how an Apply ended, and which ports the plan has.
+func (s *status) applied(o outcome, planned map[plan.PortID]*plan.Port) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count(o)
+	for id := range o.Refused {
+		s.reopen(id, planned[id] == nil, o.end)
+	}
+	var words string
+	if o.err != nil {
+		words = o.err.Error()
+	}
+	// What stays open moves to a new map: to walk one that once held many costs what it held.
+	was := s.open
+	s.open = map[plan.PortID]bool{}
+	for id, gone := range was {
+		st := s.ports[id]
+		switch refused := o.Refused[id]; {
+		case refused != nil:
+			s.ports[id], s.open[id] = Status{Failed, st.Since, refused.Error()}, gone
+		case o.held[id]:
+			s.open[id] = gone
+		case o.failed[id.Family]:
+			s.ports[id], s.open[id] = Status{Failed, st.Since, words}, gone
+		case gone:
+			delete(s.ports, id)
+		default:
+			s.ports[id] = Status{State: Done, Since: o.end}
 		}
 	}
 }
 
-// applied is told how an Apply ended, and for which families it failed.
-func (s *status) applied(failed [2]bool, err error, now time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err == nil {
-		s.waiting = time.Time{}
-	} else if s.waiting.IsZero() {
-		s.waiting = now
+func (s *status) count(o outcome) {
+	sum := &s.summary
+	sum.LastApply, sum.Took = o.end, o.end.Sub(o.start)
+	sum.Applies++
+	sum.Written += o.Written
+	sum.Restored += len(o.Restored)
+	if o.err == nil {
+		s.waiting, sum.Failures = time.Time{}, 0
+		return
 	}
-	for id, st := range s.ports {
-		switch {
-		case failed[id.Family] && st.State != Done:
-			// Since stays: it tells for how long the port has not been as it should be.
-			s.ports[id] = Status{State: Failed, Since: st.Since, Error: err.Error()}
-		case failed[id.Family]:
-		case s.gone[id]:
-			delete(s.ports, id)
-			delete(s.gone, id)
-		case st.State != Done:
-			s.ports[id] = Status{State: Done, Since: now}
-		}
+	sum.Failures++
+	if s.waiting.IsZero() {
+		s.waiting = o.end
 	}
 }

@@ -1,0 +1,45 @@
+package reconcile
+
+import (
+	"context"
+	"time"
+
+	"sluice/internal/model"
+	"sluice/internal/plan/flows"
+)
+
+// sweep removes what connection tracking still does by rules of the past. It comes after the rules, or clients that
+// keep sending would be led astray again at once; so the entries of a family whose rules failed stay until these are
+// right.
+func (l *Loop) sweep(ctx context.Context, failed [2]bool) {
+	switch {
+	case failed == [2]bool{true, true}:
+		return
+	case !l.history.Due() || l.Sweep == nil:
+		l.history.Forget()
+		return
+	}
+	p := l.Planner.Plan()
+	removed, err := l.Sweep(ctx, func(f flows.Flow) flows.Reason {
+		if failed[model.FamilyOf(f.To.Addr())] {
+			return flows.Fresh
+		}
+		reason := l.history.Stale(p, f)
+		if reason != flows.Fresh {
+			l.Log.Debug("stale UDP entry", "client", f.Client, "to", f.To, "server", f.Server, "because", string(reason))
+		}
+		return reason
+	})
+	if removed > 0 {
+		l.Log.Info("stale UDP entries of connection tracking removed", "entries", removed)
+	}
+	if err != nil {
+		wait := l.pace.sweepFailed(time.Now())
+		l.Log.Error("stale UDP entries of connection tracking may be left", "error", err, "retry in", wait)
+		return
+	}
+	l.pace.swept()
+	if failed == [2]bool{} {
+		l.history.Forget()
+	}
+}
