@@ -7,8 +7,10 @@ package plantrace
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
+	"sluice/internal/model"
 	"sluice/internal/plan"
 	"sluice/internal/trace"
 )
@@ -19,7 +21,7 @@ func Trace(p *plan.Plan, pkt plan.Packet) trace.Result {
 	r := trace.Result{Verdict: verdict(d.Action), Endpoints: []trace.Endpoint{}, Steps: []trace.Step{}}
 	for _, t := range d.Targets {
 		r.Endpoints = append(r.Endpoints, trace.Endpoint{
-			Address: t.AddrPort, Probability: 1 / float64(len(d.Targets)), Masquerade: t.Masquerade,
+			Address: t.AddrPort, Probability: t.Share, Masquerade: t.Masquerade,
 		})
 	}
 	trace.SortEndpoints(r.Endpoints)
@@ -28,7 +30,7 @@ func Trace(p *plan.Plan, pkt plan.Packet) trace.Result {
 	}
 	says("plan: client", "%s %s", pkt.From, client(&p.Node, pkt, d.Client))
 	if d.Port == nil {
-		says("plan: frontend", "%s", unhandled(p, pkt))
+		says("plan: frontend", "%s", noFrontend(p, pkt, d.Guard))
 		return r
 	}
 	says("plan: frontend", "%s/%s is the %s of Service %s", pkt.To, pkt.Protocol, d.Frontend.Kind, d.Port.ID)
@@ -68,9 +70,14 @@ func client(n *plan.Node, pkt plan.Packet, c plan.Client) string {
 	return how + ": an outside client"
 }
 
-func unhandled(p *plan.Plan, pkt plan.Packet) string {
+// noFrontend says why a packet is left alone, or refused, where nobody answers.
+func noFrontend(p *plan.Plan, pkt plan.Packet, guard plan.Guard) string {
 	to := pkt.To.Addr()
 	switch {
+	case guard == plan.GuardPort:
+		return fmt.Sprintf("%s is a cluster IP, and no Service has %d/%s there: the client is told at once", to, pkt.To.Port(), pkt.Protocol)
+	case guard == plan.GuardRange:
+		return fmt.Sprintf("%s is an address for Services (of %s), and no Service has it: the packet is dropped", to, join(p.Node.ServiceCIDRs[model.FamilyOf(to)]))
 	case pkt.Via == plan.ViaForward && to.IsLoopback():
 		return to.String() + " is a loopback address, and the packet comes from outside: it is dropped"
 	case p.Node.IsLocal(to):
@@ -98,13 +105,23 @@ func route(d plan.Decision) string {
 
 func choice(d plan.Decision) string {
 	how := "at random, each as likely as the others"
-	if d.Port.Balancing.String() != "random" {
-		how = d.Port.Balancing.String()
+	switch uneven := weighted(d.Targets); {
+	case d.Port.Balancing == model.BalanceRoundRobin && uneven:
+		how = "round-robin, with turns by weight"
+	case d.Port.Balancing == model.BalanceRoundRobin:
+		how = "round-robin"
+	case uneven:
+		how = "at random, by weight"
 	}
 	if d.Port.Affinity > 0 {
 		how += fmt.Sprintf("; a client keeps its endpoint for %s", d.Port.Affinity)
 	}
 	return how
+}
+
+// weighted reports whether the targets' shares differ.
+func weighted(targets []plan.Target) bool {
+	return slices.ContainsFunc(targets, func(t plan.Target) bool { return t.Weight != targets[0].Weight })
 }
 
 func source(d plan.Decision, from netip.Addr) string {
