@@ -1,9 +1,11 @@
-// Package instance keeps a second Sluice from working on the same network namespace.
+// Package instance keeps a second Sluice from working on the same network namespace, and leads to the first.
 //
 // The mark is an abstract UNIX socket. The kernel keeps such names per network namespace, which is what two daemons
 // would fight over, and lets go of them when the process ends, however it ends: no stale file is left to clean up.
 // Anybody can take such a name, so one that a stranger holds counts for nothing, and the next name is taken instead:
 // a user without power over the network must not keep Sluice from working.
+//
+// Other processes may ask the one that holds it, by [Dial]: those of root and of its own user.
 //
 // Invariant: at most one process per network namespace holds a [Claim], as long as no stranger meddles.
 package instance
@@ -34,17 +36,14 @@ const (
 
 // Claim is the right to work on a network namespace. It ends with Close or with the process.
 type Claim struct {
-	listener net.Listener
+	listener *net.UnixListener
 }
 
 // Take claims the network namespace of the calling thread.
 func Take() (*Claim, error) {
-	name := socketName
 	for n := range maxStrangers {
-		if n > 0 {
-			name = socketName + "." + strconv.Itoa(n)
-		}
-		l, err := net.Listen("unix", name)
+		name := nameOf(n)
+		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
 		switch {
 		case err == nil:
 			return &Claim{listener: l}, nil
@@ -54,7 +53,15 @@ func Take() (*Claim, error) {
 			return nil, fmt.Errorf("%w (it holds the socket %s)", ErrRunning, name)
 		}
 	}
-	return nil, fmt.Errorf("claim the network namespace: processes of other users hold all sockets from %s to %s", socketName, name)
+	return nil, fmt.Errorf("claim the network namespace: processes of other users hold all sockets from %s to %s", nameOf(0), nameOf(maxStrangers-1))
+}
+
+// nameOf is the n-th name, from 0.
+func nameOf(n int) string {
+	if n == 0 {
+		return socketName
+	}
+	return socketName + "." + strconv.Itoa(n)
 }
 
 // heldByStranger reports whether a name is held by a user who is neither this one nor root, or by nobody who listens.
@@ -69,16 +76,28 @@ func heldByStranger(name string) bool {
 		return errors.Is(err, syscall.ECONNREFUSED)
 	}
 	defer func() { _ = conn.Close() }() // nothing was said
+	uid, err := peer(conn)
+	return err == nil && isStranger(uid)
+}
+
+// isStranger reports whether a user is neither this one nor root.
+func isStranger(uid int) bool { return uid != 0 && uid != os.Geteuid() }
+
+// peer is the user at the other end.
+func peer(conn *net.UnixConn) (uid int, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
-		return false
+		return 0, err
 	}
-	var holder *unix.Ucred
+	var cred *unix.Ucred
 	var credErr error
 	err = raw.Control(func(fd uintptr) {
-		holder, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
 	})
-	return errors.Join(err, credErr) == nil && holder.Uid != 0 && int(holder.Uid) != os.Geteuid()
+	if err = errors.Join(err, credErr); err != nil {
+		return 0, err
+	}
+	return int(cred.Uid), nil
 }
 
 func dial(name string) (*net.UnixConn, error) {
