@@ -14,6 +14,7 @@ type Plan struct {
 
 	claims claims
 	known  known
+	count  [2]int // of Ports, by family
 }
 
 // Sorted lists the Service ports by ID.

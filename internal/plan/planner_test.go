@@ -41,6 +41,13 @@ func TestIncrementalEqualsFull(t *testing.T) {
 			if diff := cmp.Diff(full.known, p.plan.known, comparers); diff != "" {
 				t.Fatalf("known addresses (-full +incremental):\n%s", diff)
 			}
+			var count [2]int
+			for id := range full.Ports {
+				count[id.Family]++
+			}
+			if p.plan.count != count {
+				t.Fatalf("%v ports are counted, want %v", p.plan.count, count)
+			}
 			if diff := cmp.Diff(full.Ports, before, comparers); diff != "" {
 				t.Fatalf("changes do not lead to the plan (-plan +changes):\n%s", diff)
 			}

@@ -33,20 +33,11 @@ func (p *Plan) NodeProblems() (all []Problem) {
 		if p.Node.NodePorts[f].Unlisted {
 			all = append(all, Problem{"nodePortAddresses", fmt.Sprintf("no %s range is listed, so node ports answer at every %s address", f, f)})
 		}
-		if d := p.Node.Detect; !d[f].Implemented() && d[1-f].Implemented() && p.serves(f) {
+		if d := p.Node.Detect; !d[f].Implemented() && d[1-f].Implemented() && p.count[f] > 0 {
 			all = append(all, Problem{"detectLocalMode", fmt.Sprintf("no %s range of pods is given, so no %s client counts as a pod", f, f)})
 		}
 	}
 	return all
-}
-
-func (p *Plan) serves(f model.Family) bool {
-	for id := range p.Ports {
-		if id.Family == f {
-			return true
-		}
-	}
-	return false
 }
 
 // Problems lists what is wrong with this Service port.

@@ -66,6 +66,10 @@ func (p *Planner) replan(ids []PortID) (changes []Change) {
 			continue
 		case now == nil:
 			delete(p.plan.Ports, id)
+			p.plan.count[id.Family]--
+		case old == nil:
+			p.plan.count[id.Family]++
+			fallthrough
 		default:
 			p.plan.Ports[id] = now
 		}
