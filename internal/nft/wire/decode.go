@@ -1,0 +1,271 @@
+package wire
+
+import (
+	"encoding/binary"
+	"time"
+
+	"sluice/internal/nft"
+)
+
+// Table is a table as the kernel tells of it.
+type Table struct {
+	Family  uint8
+	Name    string
+	Handle  uint64
+	Comment string
+}
+
+// DecodeTable reads a message NewTable or DelTable. Here and below, data is what follows the netlink header.
+func DecodeTable(data []byte) (t Table, err error) {
+	family, r := body(data)
+	t.Family = family
+	for kind, v, ok := r.next(); ok; kind, v, ok = r.next() {
+		switch kind {
+		case tableName:
+			t.Name = text(v)
+		case tableHandle:
+			t.Handle = r.uint64(v)
+		case tableUserdata:
+			t.Comment = comment(v, udataComment)
+		}
+	}
+	return t, r.err()
+}
+
+// Chain is a chain as the kernel tells of it, without its rules.
+type Chain struct {
+	Family      uint8
+	Table, Name string
+	Handle      uint64
+	Base        *nft.Base // nil for a chain that only jumps lead to
+	Policy      uint32    // of a base chain: 0 drop, 1 accept
+	Comment     string
+}
+
+// DecodeChain reads a message NewChain or DelChain.
+func DecodeChain(data []byte) (c Chain, err error) {
+	family, r := body(data)
+	c.Family = family
+	var base nft.Base
+	for kind, v, ok := r.next(); ok; kind, v, ok = r.next() {
+		switch kind {
+		case chainTable:
+			c.Table = text(v)
+		case chainName:
+			c.Name = text(v)
+		case chainHandle:
+			c.Handle = r.uint64(v)
+		case chainType:
+			base.Type = nft.ChainType(text(v))
+		case chainPolicy:
+			c.Policy = r.uint32(v)
+		case chainUserdata:
+			c.Comment = comment(v, udataComment)
+		case chainHook:
+			c.Base = &base
+			r.hook(&base, v)
+		}
+	}
+	return c, r.err()
+}
+
+func (r *reader) hook(base *nft.Base, nested []byte) {
+	in := reader{rest: nested}
+	for kind, v, ok := in.next(); ok; kind, v, ok = in.next() {
+		switch kind {
+		case hookNumber:
+			base.Hook = nft.Hook(in.uint32(v))
+		case hookPriority:
+			base.Priority = int32(in.uint32(v))
+		}
+	}
+	r.bad = r.bad || in.bad
+}
+
+// Set is a set as the kernel tells of it, without its elements.
+type Set struct {
+	Family            uint8
+	Table, Name       string
+	Handle            uint64
+	Flags             uint32
+	KeyType, KeyLen   uint32
+	DataType, DataLen uint32
+	Size              uint32
+	Timeout           time.Duration
+	Counter           bool
+	Comment           string
+}
+
+// Is reports whether s is the set that AddSet makes of another. Whether it is in the right table is left to the caller.
+func (s Set) Is(other *nft.Set) bool {
+	s.Table, s.Handle = "", 0
+	return s == describe(other)
+}
+
+// Anonymous reports whether s belongs to a rule.
+func (s Set) Anonymous() bool { return s.Flags&flagAnonymous != 0 }
+
+// DecodeSet reads a message NewSet or DelSet.
+func DecodeSet(data []byte) (s Set, err error) {
+	family, r := body(data)
+	s.Family = family
+	for kind, v, ok := r.next(); ok; kind, v, ok = r.next() {
+		switch kind {
+		case setTable:
+			s.Table = text(v)
+		case setName:
+			s.Name = text(v)
+		case setHandle:
+			s.Handle = r.uint64(v)
+		case setFlags:
+			s.Flags = r.uint32(v)
+		case setKeyType:
+			s.KeyType = r.uint32(v)
+		case setKeyLen:
+			s.KeyLen = r.uint32(v)
+		case setDataType:
+			s.DataType = r.uint32(v)
+		case setDataLen:
+			s.DataLen = r.uint32(v)
+		case setTimeout:
+			s.Timeout = duration(r.uint64(v))
+		case setUserdata:
+			s.Comment = comment(v, udataSetComment)
+		case setDesc:
+			s.Size = r.size(v)
+		case setExpr:
+			s.Counter = r.isCounter(v)
+		}
+	}
+	return s, r.err()
+}
+
+func (r *reader) size(nested []byte) (n uint32) {
+	in := reader{rest: nested}
+	if v := in.find(descSize); v != nil {
+		n = in.uint32(v)
+	}
+	r.bad = r.bad || in.bad
+	return n
+}
+
+func (r *reader) isCounter(nested []byte) bool {
+	in := reader{rest: nested}
+	name := in.find(exprName)
+	r.bad = r.bad || in.bad
+	return text(name) == "counter"
+}
+
+// duration is a time in milliseconds. What a Duration cannot hold is its greatest.
+func duration(ms uint64) time.Duration {
+	const most = uint64(1<<63-1) / uint64(time.Millisecond)
+	return time.Duration(min(ms, most)) * time.Millisecond
+}
+
+// Generation is a state of all of nf_tables in a network namespace, and who made it.
+type Generation struct {
+	ID, ProcessID uint32
+	Process       string
+}
+
+// DecodeGeneration reads a message NewGen.
+func DecodeGeneration(data []byte) (g Generation, err error) {
+	_, r := body(data)
+	for kind, v, ok := r.next(); ok; kind, v, ok = r.next() {
+		switch kind {
+		case genID:
+			g.ID = r.uint32(v)
+		case genProcessID:
+			g.ProcessID = r.uint32(v)
+		case genProcessName:
+			g.Process = text(v)
+		}
+	}
+	return g, r.err()
+}
+
+// Rule is a rule as the kernel tells of it. Its expressions are not decoded, but for where it leads.
+type Rule struct {
+	Family       uint8
+	Table, Chain string
+	Handle       uint64
+	// Hash tells whether it is a rule of ours as it should be, see [Hash]; 0: it has none.
+	Hash    uint64
+	Comment string
+	// Target is the chain that the rule jumps or goes to; empty: none, or more than one by a map.
+	Target string
+}
+
+// DecodeRule reads a message NewRule or DelRule.
+func DecodeRule(data []byte) (rule Rule, err error) {
+	family, r := body(data)
+	rule.Family = family
+	for kind, v, ok := r.next(); ok; kind, v, ok = r.next() {
+		switch kind {
+		case ruleTable:
+			rule.Table = text(v)
+		case ruleChain:
+			rule.Chain = text(v)
+		case ruleHandle:
+			rule.Handle = r.uint64(v)
+		case ruleUserdata:
+			rule.Comment = comment(v, udataComment)
+			if hash := udata(v, udataHash); len(hash) == 8 {
+				rule.Hash = binary.BigEndian.Uint64(hash)
+			}
+		case ruleExpressions:
+			rule.Target = r.target(v)
+		}
+	}
+	return rule, r.err()
+}
+
+// target is where the first expression with a chain leads to.
+func (r *reader) target(expressions []byte) (chain string) {
+	in := reader{rest: expressions}
+	for _, e, ok := in.next(); ok && chain == ""; _, e, ok = in.next() {
+		expr := reader{rest: e}
+		name := expr.find(exprName)
+		if text(name) == "immediate" {
+			data := reader{rest: expr.find(exprData)}
+			value := reader{rest: data.find(immediateData)}
+			chain = in.verdict(value.rest).Chain
+			in.bad = in.bad || data.bad
+		}
+		in.bad = in.bad || expr.bad
+	}
+	r.bad = r.bad || in.bad
+	return chain
+}
+
+// verdict reads data that may be a verdict; the zero Verdict: it is none that package nft has.
+func (r *reader) verdict(data []byte) (verdict nft.Verdict) {
+	in := reader{rest: data}
+	code := reader{rest: in.find(dataCode)}
+	for kind, v, ok := code.next(); ok; kind, v, ok = code.next() {
+		switch kind {
+		case verdictCode:
+			verdict.Kind = kindOf(int32(code.uint32(v)))
+		case verdictChain:
+			verdict.Chain = text(v)
+		}
+	}
+	r.bad = r.bad || in.bad || code.bad
+	return verdict
+}
+
+func kindOf(code int32) nft.VerdictKind {
+	switch code {
+	case codeAccept:
+		return nft.Accept
+	case codeDrop:
+		return nft.Drop
+	case codeReturn:
+		return nft.Return
+	case codeJump:
+		return nft.Jump
+	case codeGoto:
+		return nft.Goto
+	}
+	return nft.NoVerdict
+}

@@ -1,0 +1,163 @@
+package wire
+
+// Kinds of messages, as in a netlink header: NFNL_SUBSYS_NFTABLES<<8 | enum nf_tables_msg_types.
+const (
+	subsystem = 10 << 8 // linux/netfilter/nfnetlink.h
+
+	NewTable   uint16 = subsystem | 0
+	GetTable   uint16 = subsystem | 1
+	DelTable   uint16 = subsystem | 2
+	NewChain   uint16 = subsystem | 3
+	GetChain   uint16 = subsystem | 4
+	DelChain   uint16 = subsystem | 5
+	NewRule    uint16 = subsystem | 6
+	GetRule    uint16 = subsystem | 7
+	DelRule    uint16 = subsystem | 8
+	NewSet     uint16 = subsystem | 9
+	GetSet     uint16 = subsystem | 10
+	DelSet     uint16 = subsystem | 11
+	NewElement uint16 = subsystem | 12
+	GetElement uint16 = subsystem | 13
+	DelElement uint16 = subsystem | 14
+	NewGen     uint16 = subsystem | 15
+	GetGen     uint16 = subsystem | 16
+)
+
+// Kinds and attributes of batches, linux/netfilter/nfnetlink.h.
+const (
+	batchBegin = 16
+	batchEnd   = 17
+	batchGenID = 1 // NFNL_BATCH_GENID
+)
+
+// Flags of a message, linux/netlink.h.
+const (
+	flagRequest = 1
+	flagCreate  = 0x400
+	flagAppend  = 0x800
+)
+
+// Families, linux/netfilter.h.
+const (
+	FamilyInet uint8 = 1
+	FamilyIPv4 uint8 = 2
+	FamilyIPv6 uint8 = 10
+)
+
+const (
+	nested = 1 << 15 // NLA_F_NESTED, linux/netlink.h
+
+	listElem  = 1 // NFTA_LIST_ELEM
+	dataValue = 1 // NFTA_DATA_VALUE
+	dataCode  = 2 // NFTA_DATA_VERDICT
+)
+
+// enum nft_table_attributes
+const (
+	tableName     = 1
+	tableFlags    = 2
+	tableHandle   = 4
+	tableUserdata = 6
+)
+
+// enum nft_chain_attributes
+const (
+	chainTable    = 1
+	chainHandle   = 2
+	chainName     = 3
+	chainHook     = 4
+	chainPolicy   = 5
+	chainType     = 7
+	chainUserdata = 12
+
+	hookNumber   = 1 // enum nft_hook_attributes
+	hookPriority = 2
+
+	policyAccept = 1 // NF_ACCEPT, linux/netfilter.h
+)
+
+// enum nft_rule_attributes
+const (
+	ruleTable       = 1
+	ruleChain       = 2
+	ruleHandle      = 3
+	ruleExpressions = 4
+	ruleUserdata    = 7
+)
+
+// enum nft_set_attributes
+const (
+	setTable    = 1
+	setName     = 2
+	setFlags    = 3
+	setKeyType  = 4
+	setKeyLen   = 5
+	setDataType = 6
+	setDataLen  = 7
+	setDesc     = 9
+	setID       = 10
+	setTimeout  = 11
+	setUserdata = 13
+	setHandle   = 16
+	setExpr     = 17
+
+	descSize   = 1 // enum nft_set_desc_attributes
+	descConcat = 2
+	fieldLen   = 1 // enum nft_set_field_attributes
+)
+
+// enum nft_set_flags
+const (
+	flagAnonymous = 0x1
+	flagConstant  = 0x2
+	flagInterval  = 0x4
+	flagMap       = 0x8
+	flagTimeout   = 0x10
+	flagEval      = 0x20
+	flagConcat    = 0x80
+)
+
+// enum nft_set_elem_list_attributes
+const (
+	listTable    = 1
+	listSet      = 2
+	listElements = 3
+	listSetID    = 4
+)
+
+// enum nft_set_elem_attributes
+const (
+	elemKey        = 1
+	elemData       = 2
+	elemFlags      = 3
+	elemTimeout    = 4
+	elemExpiration = 5
+	elemUserdata   = 6
+	elemExpr       = 7
+	elemKeyEnd     = 10
+	elemExprs      = 11
+
+	elemIntervalEnd = 1 // enum nft_set_elem_flags
+)
+
+// enum nft_gen_attributes
+const (
+	genID          = 1
+	genProcessID   = 2
+	genProcessName = 3
+)
+
+// Verdicts, linux/netfilter.h and enum nft_verdicts.
+const (
+	codeDrop   int32 = 0
+	codeAccept int32 = 1
+	codeJump   int32 = -3
+	codeGoto   int32 = -4
+	codeReturn int32 = -5
+
+	verdictCode  = 1 // enum nft_verdict_attributes
+	verdictChain = 2
+)
+
+// verdictType is the type of the data of verdict maps, NFT_DATA_VERDICT.
+const verdictType = 0xffffff00
