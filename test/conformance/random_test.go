@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"sluice/internal/config"
 	"sluice/internal/lab"
 	"sluice/internal/plan"
 	"sluice/internal/testkit/flow"
@@ -45,7 +46,7 @@ func TestRandomPackets(t *testing.T) {
 	for _, mode := range scenario.Modes() {
 		t.Run(mode.Name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				p := plan.Build(gen.Config(t), gen.Host(t), gen.Snapshot(t))
+				p := plan.Build(configOf(t, mode), gen.Host(t), gen.Snapshot(t))
 				rules := mode.Backend().Compile(p)
 				for range packetsPerPlan {
 					pkt := gen.Packet(t, p)
@@ -59,6 +60,13 @@ func TestRandomPackets(t *testing.T) {
 	}
 }
 
+// configOf draws a policy for a mode.
+func configOf(t *rapid.T, mode scenario.Mode) plan.Config {
+	cfg := gen.Config(t)
+	cfg.GuardClusterIPs = mode.Name == config.ModeNFTables
+	return cfg
+}
+
 // A sample of the same packets is sent through a kernel that holds those rules.
 func TestRandomPacketsInTheKernel(t *testing.T) {
 	nstest.Require(t)
@@ -66,7 +74,7 @@ func TestRandomPacketsInTheKernel(t *testing.T) {
 	for _, mode := range scenario.Modes() {
 		t.Run(mode.Name, func(t *testing.T) {
 			for i := range realPlans {
-				w := drawWorld(t, i)
+				w := drawWorld(t, mode, i)
 				t.Run(strconv.Itoa(i), func(t *testing.T) { w.send(t, mode) })
 			}
 		})
@@ -95,7 +103,7 @@ func (w world) send(t *testing.T, mode scenario.Mode) {
 }
 
 // drawWorld draws number i of the seed. Affinity is left out: a client that is held to one endpoint meets no other.
-func drawWorld(t *testing.T, i int) world {
+func drawWorld(t *testing.T, mode scenario.Mode, i int) world {
 	t.Helper()
 	first, err := strconv.ParseUint(flag.Lookup("rapid.seed").Value.String(), 10, 64)
 	if err != nil {
@@ -103,7 +111,7 @@ func drawWorld(t *testing.T, i int) world {
 	}
 	return rapid.Custom(func(t *rapid.T) world {
 		w := world{topology: topology()}
-		cfg := gen.Config(t)
+		cfg := configOf(t, mode)
 		cfg.BridgeInterface, cfg.InterfaceNamePrefix = "pod0", "pod"
 		s := gen.Snapshot(t)
 		for name, service := range s.Services {

@@ -82,7 +82,7 @@ func TestProbability(t *testing.T) {
 		for i := range n {
 			share := left
 			if n-i > 1 {
-				p, err := strconv.ParseFloat(probability(n-i), 64)
+				p, err := strconv.ParseFloat(probability(1, n-i), 64)
 				if err != nil {
 					t.Fatal(err)
 				}

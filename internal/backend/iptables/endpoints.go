@@ -3,6 +3,7 @@ package iptables
 import (
 	"fmt"
 	"math"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -43,10 +44,39 @@ func (b *portCompiler) listRules(l plan.List, ts []target) {
 	if b.Affinity > 0 {
 		b.affinityRules(&text, ts)
 	}
-	for i, t := range ts {
-		text.add(rule{comment: b.endpointComment(t), match: share(b.Balancing, len(ts)-i), target: t.chain})
-	}
+	b.balanceRules(&text, ts)
 	b.chains = append(b.chains, text.done())
+}
+
+// balanceRules send each connection to one of the endpoints: by chance, or in turn, with as many turns as weights say.
+func (b *portCompiler) balanceRules(text *chainText, ts []target) {
+	if b.Balancing == model.BalanceRoundRobin {
+		ts = turns(ts)
+	}
+	rest := 0
+	for _, t := range ts {
+		rest += int(t.Weight)
+	}
+	for _, t := range ts {
+		text.add(rule{comment: b.endpointComment(t), match: share(b.Balancing, int(t.Weight), rest), target: t.chain})
+		rest -= int(t.Weight)
+	}
+}
+
+// turns are the targets in the order of their turns, which weigh the same.
+func turns(ts []target) []target {
+	endpoints := make([]plan.Endpoint, len(ts))
+	at := make(map[netip.AddrPort]int, len(ts))
+	for i, t := range ts {
+		endpoints[i], at[t.AddrPort] = t.Endpoint, i
+	}
+	spread := plan.Spread(endpoints)
+	out := make([]target, len(spread))
+	for i, e := range spread {
+		out[i] = ts[at[e.AddrPort]]
+		out[i].Weight = 1
+	}
+	return out
 }
 
 // affinityRules lead a client back to the endpoint whose list has it. Looking it up does not renew it; being sent to
@@ -90,19 +120,19 @@ func (b *portCompiler) endpointComment(t target) string {
 	return b.name + " -> " + t.address
 }
 
-// share matches one in n of the connections that get as far as this rule.
-func share(how model.Balancing, n int) string {
+// share matches weight out of rest of the connections that get as far as this rule.
+func share(how model.Balancing, weight, rest int) string {
 	switch {
-	case n == 1:
+	case weight == rest:
 		return ""
 	case how == model.BalanceRoundRobin:
-		return fmt.Sprintf("-m statistic --mode nth --every %d --packet 0", n)
+		return fmt.Sprintf("-m statistic --mode nth --every %d --packet 0", rest)
 	}
-	return "-m statistic --mode random --probability " + probability(n)
+	return "-m statistic --mode random --probability " + probability(weight, rest)
 }
 
-// probability is 1/n as the kernel keeps it, in 31 bits. What is written is then what is read back; of kube-proxy's
-// ten digits the kernel makes nearly the same.
-func probability(n int) string {
-	return rules.Probability(uint32(math.Round(rules.One / float64(n))))
+// probability is weight/rest as the kernel keeps it, in 31 bits. What is written is then what is read back; of
+// kube-proxy's ten digits the kernel makes nearly the same.
+func probability(weight, rest int) string {
+	return rules.Probability(uint32(math.Round(rules.One * float64(weight) / float64(rest))))
 }

@@ -17,6 +17,10 @@ var kinds = []struct {
 	{"cluster-ip", func(*model.Service, *model.Slice) {}},
 	{"affinity", func(s *model.Service, _ *model.Slice) { s.Affinity = 3 * time.Hour }},
 	{"round-robin", func(s *model.Service, _ *model.Slice) { s.Balancing = model.BalanceRoundRobin }},
+	{"weights", func(s *model.Service, _ *model.Slice) { s.Weights = []model.Weight{{Node: "node-b", Value: 3}} }},
+	{"weights-round-robin", func(s *model.Service, _ *model.Slice) {
+		s.Balancing, s.Weights = model.BalanceRoundRobin, []model.Weight{{Node: "node-b", Value: 3}}
+	}},
 	{"no-endpoints", func(s *model.Service, sl *model.Slice) { external(s); sl.Endpoints = nil }},
 	{"node-port", func(s *model.Service, _ *model.Slice) { s.Type, s.Ports[0].NodePort = model.NodePort, 30080 }},
 	{"external-ips", func(s *model.Service, _ *model.Slice) {

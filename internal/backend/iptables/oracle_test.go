@@ -38,7 +38,7 @@ func decided(d plan.Decision) (r trace.Result) {
 	r.Verdict = trace.Verdict(d.Action.String())
 	for _, target := range d.Targets {
 		r.Endpoints = append(r.Endpoints, trace.Endpoint{
-			Address: target.AddrPort, Probability: 1 / float64(len(d.Targets)), Masquerade: target.Masquerade,
+			Address: target.AddrPort, Probability: target.Share, Masquerade: target.Masquerade,
 		})
 	}
 	trace.SortEndpoints(r.Endpoints)

@@ -26,21 +26,15 @@ type Outcome struct {
 	Targets []Target // for plan.Forward, sorted by address
 }
 
-// Target is an endpoint that the packet may reach.
-type Target struct {
-	netip.AddrPort
-	Masquerade bool // the endpoint sees an address of the node, not the client's
-}
-
 // NewOutcome sorts the targets.
 func NewOutcome(a plan.Action, targets ...Target) Outcome {
 	slices.SortFunc(targets, func(a, b Target) int { return a.AddrPort.Compare(b.AddrPort) })
 	return Outcome{a, targets}
 }
 
-// Equal reports whether two outcomes are the same.
+// Equal reports whether two outcomes are the same, as far as shares are known.
 func (o Outcome) Equal(other Outcome) bool {
-	return o.Action == other.Action && slices.Equal(o.Targets, other.Targets)
+	return o.Action == other.Action && slices.EqualFunc(o.Targets, other.Targets, Target.equal)
 }
 
 // String is the outcome as a test writes it: "forward 10.0.0.1:80 10.0.0.2:80 masquerade=no".
@@ -48,7 +42,7 @@ func (o Outcome) String() string {
 	words := []string{o.Action.String()}
 	masqueraded := 0
 	for _, t := range o.Targets {
-		words = append(words, t.String())
+		words = append(words, t.text(len(o.Targets)))
 		if t.Masquerade {
 			masqueraded++
 		}
@@ -106,9 +100,10 @@ func ParseAll(text string) (all []Flow, err error) {
 
 // Parse reads one line:
 //
-//	CLIENT ADDRESS [by INTERFACE] [on NODE] -> ADDRESS:PORT/PROTOCOL: ACTION [ENDPOINT… masquerade=yes|no|ENDPOINT,…]
+//	CLIENT ADDRESS [by INTERFACE] [on NODE] -> ADDRESS:PORT/PROTOCOL: ACTION [ENDPOINT[=SHARE%]… masquerade=yes|no|ENDPOINT,…]
 //
-// CLIENT is pod, node (a process on it) or outside; ACTION is forward, reject, drop or unhandled.
+// CLIENT is pod, node (a process on it) or outside; ACTION is forward, reject, drop or unhandled. Endpoints have equal
+// shares unless they say otherwise.
 func Parse(line string) (f Flow, err error) {
 	who, rest, ok := strings.Cut(line, " -> ")
 	if !ok {
@@ -186,12 +181,14 @@ func parseOutcome(words []string) (o Outcome, err error) {
 	if !ok {
 		return o, fmt.Errorf("forward: want masquerade= at the end")
 	}
-	for _, w := range words[:len(words)-1] {
-		to, err := netip.ParseAddrPort(w)
+	words = words[:len(words)-1]
+	for _, w := range words {
+		t, err := parseTarget(w, len(words))
 		if err != nil {
 			return o, err
 		}
-		o.Targets = append(o.Targets, Target{to, masquerade == "yes" || slices.Contains(strings.Split(masquerade, ","), w)})
+		t.Masquerade = masquerade == "yes" || slices.Contains(strings.Split(masquerade, ","), t.String())
+		o.Targets = append(o.Targets, t)
 	}
 	return NewOutcome(o.Action, o.Targets...), nil
 }

@@ -9,6 +9,7 @@ func TestParseAndString(t *testing.T) {
 		"pod 10.244.1.50 -> 10.96.10.2:9000/TCP: forward 192.168.10.11:9001 192.168.10.11:9002 masquerade=no",
 		"node 192.168.10.11 -> 10.96.10.2:53/UDP: forward 10.244.1.2:53 masquerade=yes",
 		"pod 10.244.1.7 -> 10.96.10.2:80/TCP: forward 10.244.1.7:80 10.244.1.8:80 masquerade=10.244.1.7:80",
+		"pod 10.244.1.50 -> 10.96.10.2:80/TCP: forward 10.244.1.7:80=12.5% 10.244.1.8:80=87.5% masquerade=10.244.1.8:80",
 		"pod 10.244.1.50 by azv1 on node-b -> [fd00::1]:80/SCTP: reject",
 		"outside 203.0.113.7 -> 192.0.2.1:443/TCP: drop",
 		"outside 203.0.113.7 -> 192.0.2.1:444/TCP: unhandled",
@@ -47,6 +48,9 @@ func TestParseRefuses(t *testing.T) {
 		"pod 10.0.0.1 -> 10.0.0.9:80/TCP: drop 10.0.0.2:80",
 		"pod 10.0.0.1 -> 10.0.0.9:80/TCP: forward masquerade=no",
 		"pod 10.0.0.1 -> 10.0.0.9:80/TCP: forward 10.0.0.2:80",
+		"pod 10.0.0.1 -> 10.0.0.9:80/TCP: forward 10.0.0.2:80=50 masquerade=no",
+		"pod 10.0.0.1 -> 10.0.0.9:80/TCP: forward 10.0.0.2:80=0% masquerade=no",
+		"pod 10.0.0.1 -> 10.0.0.9:80/TCP: forward 10.0.0.2:80=x% masquerade=no",
 	}
 	for _, line := range lines {
 		if f, err := Parse(line); err == nil {

@@ -101,7 +101,7 @@ func (w *byPackets) outcome(o lab.Outcome, f Flow) Outcome {
 	if o.Action != plan.Forward {
 		return NewOutcome(o.Action)
 	}
-	return NewOutcome(plan.Forward, Target{o.Endpoint, w.masqueraded(o, f)})
+	return NewOutcome(plan.Forward, Target{AddrPort: o.Endpoint, Masquerade: w.masqueraded(o, f)})
 }
 
 // masqueraded tells by whom the endpoint saw. A process of the node is seen with a node's address either way; then

@@ -3,14 +3,13 @@ package flow
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"sluice/internal/backend"
 	"sluice/internal/plan"
 	"sluice/internal/trace"
 )
 
-// ByRules answers with a walk over the rules that b compiles. The shares must be equal and certain.
+// ByRules answers with a walk over the rules that b compiles.
 func ByRules(b backend.Backend) Way { return &byRules{backend: b} }
 
 type byRules struct {
@@ -31,8 +30,7 @@ func (w *byRules) Follow(p *plan.Plan, c plan.Changes) error {
 
 func (w *byRules) Ask(f Flow) (Outcome, error) { return Walked(w.ruleset.Trace(f.Packet)) }
 
-// Walked is a walker's Result as an Outcome. A Result that leaves a choice open, or that gives endpoints unequal
-// shares, is an error.
+// Walked is a walker's Result as an Outcome. A Result that leaves a choice open is an error.
 func Walked(r trace.Result) (o Outcome, err error) {
 	switch {
 	case r.Error != "":
@@ -47,10 +45,7 @@ func Walked(r trace.Result) (o Outcome, err error) {
 	}
 	var targets []Target
 	for _, e := range r.Endpoints {
-		if share := 1 / float64(len(r.Endpoints)); math.Abs(e.Probability-share) > 1e-6 {
-			return o, fmt.Errorf("endpoint %s has a share of %g, not of %g", e.Address, e.Probability, share)
-		}
-		targets = append(targets, Target{e.Address, e.Masquerade})
+		targets = append(targets, Target{e.Address, e.Masquerade, e.Probability})
 	}
 	return NewOutcome(o.Action, targets...), nil
 }

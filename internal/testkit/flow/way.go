@@ -47,7 +47,7 @@ func Decide(p *plan.Plan, pkt plan.Packet) Outcome {
 	d := p.Decide(pkt)
 	var targets []Target
 	for _, t := range d.Targets {
-		targets = append(targets, Target{t.AddrPort, t.Masquerade})
+		targets = append(targets, Target{t.AddrPort, t.Masquerade, t.Share})
 	}
 	return NewOutcome(d.Action, targets...)
 }

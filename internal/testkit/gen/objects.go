@@ -14,6 +14,7 @@ import (
 func Snapshot(t *rapid.T) *model.Snapshot {
 	s := model.NewSnapshot()
 	s.Nodes = Nodes(t)
+	s.ServiceCIDRs = ServiceCIDRs(t)
 	for range rapid.IntRange(1, 5).Draw(t, "services") {
 		name := serviceName(t)
 		s.Services[name] = Service(t, name)
@@ -32,7 +33,9 @@ func Delta(t *rapid.T) model.Delta {
 	gone := rapid.IntRange(0, 3).Draw(t, "gone") == 0
 	switch rapid.IntRange(0, 9).Draw(t, "kind") {
 	case 0:
-		d.Nodes = Nodes(t)
+		if d.Nodes = Nodes(t); gone {
+			d.Nodes, d.ServiceCIDRs = nil, ServiceCIDRs(t)
+		}
 	case 1, 2, 3:
 		if d.Services[name] = nil; !gone {
 			d.Services[name] = Service(t, name)
@@ -61,6 +64,9 @@ func Service(t *rapid.T, name model.Name) *model.Service {
 	}
 	if rapid.IntRange(0, 3).Draw(t, "affinity") == 0 {
 		s.Affinity = 10800 * time.Second
+	}
+	if rapid.IntRange(0, 2).Draw(t, "weighted") == 0 {
+		s.Weights = rapid.SliceOfN(rapid.Custom(weight), 1, 3).Draw(t, "weights")
 	}
 	addresses(t, s)
 	sources(t, s)
@@ -92,6 +98,16 @@ func sources(t *rapid.T, s *model.Service) {
 			nil, nil, prefixes("203.0.113.0/24", "2001:db8:5::/64"), prefixes("192.168.10.0/24", "fd00:10::/64"),
 		}).Draw(t, "sources")
 	}
+}
+
+// weight draws a small weight, since every endpoint has to be met by a handful of connections.
+func weight(t *rapid.T) model.Weight {
+	w := rapid.SampledFrom([]model.Weight{
+		{Node: neighbour}, {Pod: "new-*"}, {Pod: "old-1"}, {Pod: "*"},
+		{Address: netip.MustParseAddr(pools().pods[model.IPv4][0])}, {Address: netip.MustParseAddr(pools().neighbourPods[model.IPv6][0])},
+	}).Draw(t, "of")
+	w.Value = rapid.SampledFrom([]uint16{1, 2, 3, 4}).Draw(t, "weight")
+	return w
 }
 
 func servicePort(t *rapid.T, s *model.Service, i int) model.ServicePort {
@@ -142,6 +158,7 @@ func endpoint(t *rapid.T, f model.Family) model.Endpoint {
 		{},
 		{Ready: true, Serving: true, Terminating: true},
 	}).Draw(t, "state")
+	e.Pod = rapid.SampledFrom([]string{"", "new-1", "new-2", "old-1"}).Draw(t, "pod")
 	e.Ready, e.Serving, e.Terminating = state.Ready, state.Serving, state.Terminating
 	e.ZoneHints = rapid.SampledFrom([][]string{nil, {"zone-1"}, {"zone-2"}}).Draw(t, "zoneHints")
 	e.NodeHints = rapid.SampledFrom([][]string{nil, nil, {Node}, {neighbour}}).Draw(t, "nodeHints")

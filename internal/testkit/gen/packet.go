@@ -28,12 +28,14 @@ func Packet(t *rapid.T, p *plan.Plan) plan.Packet {
 // to draws the destination.
 func to(t *rapid.T, pkt *plan.Packet, f model.Family, aim *plan.Port) {
 	w := pools()
-	beside := [...]byFamily{w.node, w.clusterIPs, w.publicIPs, w.pods, {{"127.0.0.1", "127.8.8.8"}, {"::1"}}}
+	beside := [...]byFamily{w.node, w.clusterIPs, w.nobodysIPs, w.publicIPs, w.pods, {{"127.0.0.1", "127.8.8.8"}, {"::1"}}}
 	addr := pick(t, rapid.SampledFrom(beside[:]).Draw(t, "beside"), f, "to")
 	port := rapid.SampledFrom([]uint16{80, 443, 30001, 30002, 30003, 22}).Draw(t, "to port")
 	if aim != nil && len(aim.Frontends) > 0 {
 		frontend := rapid.SampledFrom(aim.Frontends).Draw(t, "frontend")
-		port, pkt.Protocol = frontend.Port, aim.ID.Protocol
+		if pkt.Protocol = aim.ID.Protocol; rapid.IntRange(0, 9).Draw(t, "right port") > 0 {
+			port = frontend.Port
+		}
 		nodeAddress := rapid.SampledFrom([]byFamily{w.node, w.node, {{"127.0.0.1", "127.8.8.8"}, {"::1"}}}).Draw(t, "node address")
 		if addr = frontend.Addr; frontend.Kind == plan.NodePort {
 			addr = pick(t, nodeAddress, f, "to node")

@@ -17,11 +17,12 @@ const neighbour = "node-b"
 // byFamily are addresses of the world, by family.
 type byFamily [2][]string
 
-func pools() (w struct{ node, pods, neighbourPods, clusterIPs, publicIPs, clients byFamily }) {
+func pools() (w struct{ node, pods, neighbourPods, clusterIPs, nobodysIPs, publicIPs, clients byFamily }) {
 	w.node = byFamily{{"192.168.10.11", "172.20.0.11", "10.244.1.1"}, {"fd00:10::11", "fd00:244:1::1"}}
 	w.pods = byFamily{{"10.244.1.5", "10.244.1.6", "10.244.1.7"}, {"fd00:244:1::5", "fd00:244:1::6"}}
 	w.neighbourPods = byFamily{{"10.244.2.5", "10.244.2.6", "10.244.2.7"}, {"fd00:244:2::5", "fd00:244:2::6"}}
 	w.clusterIPs = byFamily{{"10.96.0.1", "10.96.0.2", "10.96.0.3"}, {"fd00:96::1", "fd00:96::2"}}
+	w.nobodysIPs = byFamily{{"10.96.0.99", "198.51.100.99"}, {"fd00:96::99", "2001:db8::99"}}
 	w.publicIPs = byFamily{{"198.51.100.1", "198.51.100.2", "192.168.10.11"}, {"2001:db8::1", "fd00:10::11"}}
 	w.clients = byFamily{{"203.0.113.5", "192.0.2.9", "192.168.10.99"}, {"2001:db8:5::5", "fd00:10::99"}}
 	return w
@@ -32,7 +33,7 @@ func pick(t *rapid.T, pool byFamily, f model.Family, label string) netip.Addr {
 	return netip.MustParseAddr(rapid.SampledFrom(pool[f]).Draw(t, label))
 }
 
-// Config draws a policy for the node.
+// Config draws a policy for the node. Whether cluster IPs are guarded is for the caller to say, who knows the mode.
 func Config(t *rapid.T) plan.Config {
 	cfg := plan.Config{
 		NodeName:            Node,
@@ -81,6 +82,19 @@ func Nodes(t *rapid.T) map[string]*model.Node {
 		},
 		neighbour: {Name: neighbour, Zone: zone()},
 	}
+}
+
+// ServiceCIDRs are ranges around the cluster IPs, or some of them, or around the addresses that clients outside use.
+func ServiceCIDRs(t *rapid.T) map[string]*model.ServiceCIDR {
+	all := map[string]*model.ServiceCIDR{}
+	for _, name := range []string{"a", "b"} {
+		all[name] = rapid.SampledFrom([]*model.ServiceCIDR{
+			{Name: name, Prefixes: prefixes("10.96.0.0/16", "fd00:96::/112")},
+			{Name: name, Prefixes: prefixes("10.96.0.0/30", "198.51.100.0/24", "2001:db8::/64")},
+			{Name: name},
+		}).Draw(t, "ServiceCIDR")
+	}
+	return all
 }
 
 func prefixes(texts ...string) (ps []netip.Prefix) {

@@ -2,6 +2,7 @@ package plantrace
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,7 +14,7 @@ import (
 	"sluice/internal/trace"
 )
 
-func testPlan() *plan.Plan {
+func testPlan(edit ...func(*model.Snapshot)) *plan.Plan {
 	name := model.Name{Namespace: "shop", Name: "web"}
 	s := model.NewSnapshot()
 	s.Nodes["node-a"] = &model.Node{Name: "node-a", InternalIPs: []netip.Addr{netip.MustParseAddr("192.168.10.11")}}
@@ -34,7 +35,14 @@ func testPlan() *plan.Plan {
 	s.Services[empty] = &model.Service{
 		Name: empty, ClusterIPs: []netip.Addr{netip.MustParseAddr("10.96.0.11")}, Ports: []model.ServicePort{{Protocol: model.TCP, Port: 80}},
 	}
-	return plan.Build(plan.Config{NodeName: "node-a", ClusterCIDRs: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")}}, plan.Host{}, s)
+	s.ServiceCIDRs["kubernetes"] = &model.ServiceCIDR{Name: "kubernetes", Prefixes: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/24")}}
+	for _, e := range edit {
+		e(s)
+	}
+	cfg := plan.Config{
+		NodeName: "node-a", ClusterCIDRs: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")}, GuardClusterIPs: true,
+	}
+	return plan.Build(cfg, plan.Host{}, s)
 }
 
 func TestTrace(t *testing.T) {
@@ -57,7 +65,9 @@ func TestTrace(t *testing.T) {
 		"no local one":    {"203.0.113.7", "192.168.10.11:30080", plan.ViaForward, trace.Drop, nil, "externalTrafficPolicy is Local"},
 		"source ranges":   {"198.51.100.7", "192.0.2.5:80", plan.ViaForward, trace.Drop, nil, "in none of 203.0.113.0/24"},
 		"no endpoints":    {"10.244.1.9", "10.96.0.11:80", plan.ViaForward, trace.Reject, nil, "no endpoints"},
-		"no Service":      {"10.244.1.9", "10.96.0.99:80", plan.ViaForward, trace.Unhandled, nil, "routing takes the packet"},
+		"no Service":      {"10.244.1.9", "10.97.0.99:80", plan.ViaForward, trace.Unhandled, nil, "routing takes the packet"},
+		"another port":    {"10.244.1.9", "10.96.0.11:81", plan.ViaForward, trace.Reject, nil, "10.96.0.11 is a cluster IP, and no Service has 81/TCP there"},
+		"nobody's":        {"10.244.1.9", "10.96.0.99:80", plan.ViaForward, trace.Drop, nil, "(of 10.96.0.0/24), and no Service has it"},
 		"the node itself": {"10.244.1.9", "192.168.10.11:22", plan.ViaForward, trace.Unhandled, nil, "goes to a process here"},
 		"loopback":        {"203.0.113.7", "127.0.0.1:30080", plan.ViaForward, trace.Drop, nil, "comes from outside"},
 		"this node":       {"192.168.10.11", "192.168.10.11:30080", plan.ViaLocal, trace.Forward, both(true, true), "replies come back"},
@@ -75,5 +85,25 @@ func TestTrace(t *testing.T) {
 				t.Errorf("the last step says %q, want %q in it", last, tt.says)
 			}
 		})
+	}
+}
+
+func TestTraceOfWeights(t *testing.T) {
+	for how, says := range map[model.Balancing]string{
+		model.BalanceRandom:     "at random, by weight",
+		model.BalanceRoundRobin: "round-robin, with turns by weight",
+	} {
+		p := testPlan(func(s *model.Snapshot) {
+			for _, service := range s.Services {
+				service.Balancing, service.Weights = how, []model.Weight{{Node: "node-c", Value: 3}}
+			}
+		})
+		r := Trace(p, plan.Packet{From: netip.MustParseAddr("10.244.1.9"), To: netip.MustParseAddrPort("10.96.0.10:80"), Protocol: model.TCP})
+		if len(r.Endpoints) != 2 || r.Endpoints[0].Probability != 0.25 || r.Endpoints[1].Probability != 0.75 {
+			t.Errorf("%s: endpoints %+v, want shares of 1/4 and 3/4", how, r.Endpoints)
+		}
+		if !slices.ContainsFunc(r.Steps, func(s trace.Step) bool { return s.Says == says }) {
+			t.Errorf("%s: no step says %q: %+v", how, says, r.Steps)
+		}
 	}
 }
