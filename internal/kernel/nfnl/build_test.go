@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"iter"
+	"math"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -19,6 +20,8 @@ const (
 	newTable   = unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_NEWTABLE
 	getTable   = unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_GETTABLE
 	delTable   = unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_DELTABLE
+	newChain   = unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_NEWCHAIN
+	newRule    = unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_NEWRULE
 	newSet     = unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_NEWSET
 	newElement = unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_NEWSETELEM
 	getElement = unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_GETSETELEM
@@ -78,6 +81,23 @@ func elements(set string, keys ...uint32) []byte {
 	}
 	return join(text(unix.NFTA_SET_ELEM_LIST_TABLE, tableName), text(unix.NFTA_SET_ELEM_LIST_SET, set),
 		nest(unix.NFTA_SET_ELEM_LIST_ELEMENTS, list))
+}
+
+// jump adds a rule to one chain that jumps to another.
+func (b *batch) jump(from, to string) *batch {
+	verdict := nest(unix.NFTA_DATA_VERDICT, join(
+		number(unix.NFTA_VERDICT_CODE, math.MaxUint32&unix.NFT_JUMP), text(unix.NFTA_VERDICT_CHAIN, to)))
+	immediate := join(text(unix.NFTA_EXPR_NAME, "immediate"), nest(unix.NFTA_EXPR_DATA, join(
+		number(unix.NFTA_IMMEDIATE_DREG, unix.NFT_REG_VERDICT), nest(unix.NFTA_IMMEDIATE_DATA, verdict))))
+	return b.message(newRule, unix.NLM_F_CREATE|unix.NLM_F_APPEND,
+		text(unix.NFTA_RULE_TABLE, tableName), text(unix.NFTA_RULE_CHAIN, from),
+		nest(unix.NFTA_RULE_EXPRESSIONS, nest(unix.NFTA_LIST_ELEM, immediate)))
+}
+
+// chain adds a chain, with attributes that make it a base chain or none.
+func (b *batch) chain(name string, base ...[]byte) *batch {
+	names := [][]byte{text(unix.NFTA_CHAIN_TABLE, tableName), text(unix.NFTA_CHAIN_NAME, name)}
+	return b.message(newChain, unix.NLM_F_CREATE, append(names, base...)...)
 }
 
 // request is the payload of a request that is no part of a batch.

@@ -119,6 +119,29 @@ func TestCheckWritesNothing(t *testing.T) {
 	}
 }
 
+// What only shows in the whole is refused too, first the message that completes it.
+func TestRefusalOfLoop(t *testing.T) {
+	c := openWithTable(t)
+	input := nest(unix.NFTA_CHAIN_HOOK, join(number(unix.NFTA_HOOK_HOOKNUM, unix.NF_INET_LOCAL_IN), number(unix.NFTA_HOOK_PRIORITY, 0)))
+	b := newBatch().chain("base", input).chain("a").chain("b").jump("base", "a").jump("a", "b")
+	for _, try := range []func(context.Context, []byte) error{c.Check, c.Commit} {
+		if err := try(t.Context(), b.end()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := generation(t, c)
+	loop := newBatch().elements(newElement, unix.NLM_F_CREATE, 1).jump("b", "a").elements(newElement, unix.NLM_F_CREATE, 2).end()
+	for _, try := range []func(context.Context, []byte) error{c.Check, c.Commit} {
+		err := try(t.Context(), loop)
+		if got := refusals(err); len(got) == 0 || got[0].Seq != 2 || !errors.Is(err, syscall.EMLINK) {
+			t.Errorf("error is %v, want EMLINK of message 2", err)
+		}
+	}
+	if after := generation(t, c); after != before {
+		t.Errorf("generation moved from %d to %d", before, after)
+	}
+}
+
 func TestCommitOfWhatIsNoBatch(t *testing.T) {
 	c := open(t)
 	element := newBatch().elements(newElement, unix.NLM_F_CREATE, 1)

@@ -61,7 +61,9 @@ func (e *Error) Unwrap() error { return e.Errno }
 // Is reports whether the target is ErrGeneration and that is what the kernel means.
 func (e *Error) Is(target error) bool { return target == ErrGeneration && e.Errno == unix.ERESTART }
 
-// Errors are all the refusals of one batch, in the order of its messages, at least one.
+// Errors are all the refusals of one batch, at least one, that of the batch as a whole first and then in the order of
+// its messages. Not every message in it is at fault: once the rules would run in a circle, for example, the kernel
+// refuses whatever follows.
 type Errors []*Error
 
 // Error tells the first one and how many follow: the later ones are often consequences.
@@ -91,17 +93,11 @@ func refusal(m message) (*Error, error) {
 		return nil, nil
 	}
 	e := &Error{Seq: m.seq, Errno: syscall.Errno(-number)}
-	if m.flags&unix.NLM_F_ACK_TLVS == 0 {
-		return e, nil
+	// All that a capped message has of the one refused is the header.
+	const explained = unix.NLM_F_ACK_TLVS | unix.NLM_F_CAPPED
+	if m.flags&explained == explained {
+		e.explain(m.data[4+headerLen:])
 	}
-	skip := headerLen // the header of the message refused, and, unless that was cut away, the rest of it
-	if m.flags&unix.NLM_F_CAPPED == 0 {
-		skip = aligned(int(binary.NativeEndian.Uint32(m.data[4:])))
-	}
-	if skip < 0 || 4+skip > len(m.data) {
-		return nil, errMalformed
-	}
-	e.explain(m.data[4+skip:])
 	return e, nil
 }
 

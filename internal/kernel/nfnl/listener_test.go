@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -110,10 +111,23 @@ func TestListenerPauses(t *testing.T) {
 	}
 }
 
-// blocked runs Receive until it returns.
+// watched is a context that tells when somebody begins to wait for it.
+type watched struct {
+	context.Context
+	waiting func()
+}
+
+func (w watched) Done() <-chan struct{} {
+	w.waiting()
+	return w.Context.Done()
+}
+
+// blocked runs Receive and returns when that has nothing to receive and goes to wait.
 func blocked(ctx context.Context, l *nfnl.Listener) <-chan error {
-	ended := make(chan error)
-	go func() { ended <- l.Receive(ctx, func(uint16, uint32, []byte) {}) }()
+	ended, waits := make(chan error), make(chan struct{})
+	w := watched{ctx, sync.OnceFunc(func() { close(waits) })}
+	go func() { ended <- l.Receive(w, func(uint16, uint32, []byte) {}) }()
+	<-waits
 	return ended
 }
 
@@ -145,6 +159,25 @@ func TestListenerClose(t *testing.T) {
 		}
 		if err := <-ended; !errors.Is(err, os.ErrClosed) {
 			t.Fatalf("error is %v, want that it is closed", err)
+		}
+	}
+}
+
+// After a loss every change is heard again, from the very next one.
+func TestListenerThatLoses(t *testing.T) {
+	other := openWithTable(t)
+	l := listen(t, 0)
+	if err := l.SetReceiveBuffer(16 << 10); err != nil {
+		t.Fatal(err)
+	}
+	for i := range uint32(3) {
+		fill(t, other, 10_000*(i+1))
+		if err := l.Receive(t.Context(), func(uint16, uint32, []byte) {}); !errors.Is(err, nfnl.ErrLost) {
+			t.Fatalf("error is %v, want ErrLost", err)
+		}
+		add(t, other, 1_000_000+i)
+		if h := until(t, l, other.PortID()); h.messages[newElement] != 1 || h.messages[newGen] != 1 {
+			t.Errorf("heard %v, want one element", h)
 		}
 	}
 }

@@ -21,7 +21,8 @@ func (c *Conn) Dump(ctx context.Context, kind uint16, payload []byte, each func(
 }
 
 // Get asks for single objects or elements by name or key and hands each message of the answer to the function. The data
-// are only valid until it returns. What is not there is an [Error] with ENOENT.
+// are only valid until it returns. What is not there is an [Error] with ENOENT. The error is [ErrInterrupted] if
+// something changed between two messages of the answer.
 func (c *Conn) Get(ctx context.Context, kind uint16, payload []byte, each func(kind uint16, data []byte) error) error {
 	return c.ask(ctx, kind, 0, payload, each)
 }
@@ -34,55 +35,74 @@ func (c *Conn) ask(ctx context.Context, kind, flags uint16, payload []byte, each
 	c.out = appendRequest(c.out[:0], kind, flags, c.seq, payload)
 	c.unread = true
 	if err := c.socket.send(c.out); err != nil {
-		return err
+		return fmt.Errorf("send request: %w", err)
 	}
-	for answered := false; ; answered = true {
+	a := answer{each: each}
+	for !a.done {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		n, err := c.socket.receive(c.in, false)
 		switch {
-		case errors.Is(err, unix.EAGAIN):
-			c.unread = false
-			if answered && flags&unix.NLM_F_DUMP == 0 {
-				return nil
-			}
-			return ErrUnanswered
-		case errors.Is(err, unix.ENOBUFS):
+		case errors.Is(err, unix.EAGAIN) && a.begun && flags&unix.NLM_F_DUMP == 0:
+			a.done = true // only a dump has a message that says so
+		case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ENOBUFS):
 			return fmt.Errorf("%w: %w", ErrUnanswered, err)
 		case err != nil:
 			return err
 		}
-		if done, err := handOver(c.in[:n], each); done || err != nil {
-			c.unread = !done
+		err = a.take(c.in[:n])
+		c.unread = !a.done
+		if err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
-// handOver hands the messages of a datagram to the function. It is done if the kernel says so: nothing follows.
-func handOver(datagram []byte, each func(uint16, []byte) error) (done bool, err error) {
+// answer hands over the messages that answer one request.
+type answer struct {
+	each        func(kind uint16, data []byte) error
+	begun, done bool
+	generation  uint16 // the lower half of the number of the state that the first message is of
+}
+
+// take hands over the messages of a datagram.
+func (a *answer) take(datagram []byte) error {
 	for len(datagram) > 0 {
 		m, rest, ok := cut(datagram)
 		if !ok {
-			return false, errMalformed
-		}
-		switch {
-		case m.kind == unix.NLMSG_ERROR:
-			return true, answerError(m)
-		case m.flags&unix.NLM_F_DUMP_INTR != 0:
-			return m.kind == unix.NLMSG_DONE, ErrInterrupted
-		case m.kind == unix.NLMSG_DONE:
-			return true, doneError(m)
-		case len(m.data) < nfgenmsgLen:
-			return false, errMalformed
-		}
-		if err := each(m.kind, m.data); err != nil {
-			return false, err
+			return errMalformed
 		}
 		datagram = rest
+		a.done = m.kind == unix.NLMSG_DONE || m.kind == unix.NLMSG_ERROR
+		switch {
+		case m.kind == unix.NLMSG_ERROR:
+			return answerError(m)
+		case m.flags&unix.NLM_F_DUMP_INTR != 0:
+			return ErrInterrupted
+		case m.kind == unix.NLMSG_DONE:
+			return doneError(m)
+		case len(m.data) < nfgenmsgLen:
+			return errMalformed
+		case !a.consistent(m):
+			return ErrInterrupted
+		}
+		if err := a.each(m.kind, m.data); err != nil {
+			return err
+		}
 	}
-	return false, nil
+	return nil
+}
+
+// consistent reports whether a message is of the same state as those before. The kernel sets no NLM_F_DUMP_INTR in
+// dumps of elements, but every message names its generation.
+func (a *answer) consistent(m message) bool {
+	generation := binary.BigEndian.Uint16(m.data[2:])
+	if !a.begun {
+		a.begun, a.generation = true, generation
+	}
+	return generation == a.generation
 }
 
 // answerError is the error of an answer that is one, not an acknowledgement.
