@@ -39,7 +39,7 @@ func (b *Batch) AddElement(s *nft.Set, e *nft.Element) {
 	case s.Verdicts:
 		b.buf.verdict(elemData, e.Verdict)
 	case len(s.Data) > 0:
-		b.value(elemData, &e.Data, b.list.dataLen)
+		b.buf.value(elemData, &e.Data, b.list.dataLen)
 	}
 	b.elementUserdata(e)
 	if s.Counter && e.Packets > 0 {
@@ -100,11 +100,11 @@ func (b *Batch) closeList() {
 }
 
 func (b *Batch) key(e *nft.Element) {
-	b.value(elemKey, &e.Key, b.list.keyLen)
+	b.buf.value(elemKey, &e.Key, b.list.keyLen)
 	if !b.list.rangesByField {
 		return
 	}
-	b.value(elemKeyEnd, lastKey(e), b.list.keyLen)
+	b.buf.value(elemKeyEnd, lastKey(e), b.list.keyLen)
 }
 
 // behindEnd appends the first key that is no longer in the range, flagged as its end. At the top of the space there is
@@ -116,7 +116,7 @@ func (b *Batch) behindEnd(e *nft.Element) {
 	at := b.buf.nest(listElem)
 	b.buf.uint32(elemFlags, elemIntervalEnd)
 	behind := after(*lastKey(e), b.list.keyLen)
-	b.value(elemKey, &behind, b.list.keyLen)
+	b.buf.value(elemKey, &behind, b.list.keyLen)
 	b.buf.close(at)
 }
 
@@ -135,17 +135,16 @@ func (b *Batch) isTop(e *nft.Element) bool {
 }
 
 // value appends a key or data of n bytes. A field that stands alone loses its padding.
-func (b *Batch) value(kind uint16, v *nft.Value, n int) {
-	at := b.buf.nest(kind)
-	b.buf.header(dataValue, n)
-	start := len(b.buf)
-	b.buf = v.AppendTo(b.buf)
-	for len(b.buf) < start+n {
-		b.buf = append(b.buf, 0)
+func (a *attrs) value(kind uint16, v *nft.Value, n int) {
+	a.header(kind|nested, attrHeader+(n+3)&^3)
+	a.header(dataValue, n)
+	start := len(*a)
+	*a = v.AppendTo(*a)
+	for len(*a) < start+n {
+		*a = append(*a, 0)
 	}
-	b.buf = b.buf[:start+n]
-	b.buf.align()
-	b.buf.close(at)
+	*a = (*a)[:start+n]
+	a.align()
 }
 
 // counter appends what a counter has counted. Bytes are not kept.

@@ -78,7 +78,7 @@ func (b *Batch) anonymousSet(s nft.OneOf) {
 	at := b.buf.nest(listElements)
 	for i := range s.List {
 		e := b.buf.nest(listElem)
-		b.value(elemKey, &s.List[i], s.Type.Size())
+		b.buf.value(elemKey, &s.List[i], s.Type.Size())
 		b.buf.close(e)
 	}
 	b.buf.close(at)

@@ -29,13 +29,14 @@ const (
 
 // Byte orders in user data, nft's enum byteorder.
 const (
-	orderNone    = 0 // of several fields
+	orderNone    = 0 // of several fields, or of a byte
 	orderHost    = 1
 	orderNetwork = 2
 )
 
 // Expressions in user data, nft's enum expr_types.
 const (
+	exprVerdict = 1
 	exprPayload = 7
 	exprMeta    = 9
 	exprConcat  = 13
@@ -78,6 +79,12 @@ func (b *Batch) setUserdata(s *nft.Set) {
 	}
 	byExpression := nft.ByExpression(s.Key) || nft.ByExpression(s.Data)
 	b.buf.typeof(udataKeyTypeof, s.Key, byExpression)
+	if s.Verdicts && byExpression {
+		at := b.buf.udataOpen(udataDataTypeof)
+		b.buf.udataUint32(typeofExpr, exprVerdict)
+		b.buf.udataClose(b.buf.udataOpen(typeofData))
+		b.buf.udataClose(at)
+	}
 	b.buf.typeof(udataDataTypeof, s.Data, byExpression)
 	if isMap {
 		b.buf.udataUint32(udataDataInterval, 0)
@@ -90,7 +97,7 @@ func (b *Batch) setUserdata(s *nft.Set) {
 
 func orderOf(fields []nft.Field) uint32 {
 	switch {
-	case len(fields) != 1:
+	case len(fields) != 1 || fields[0].Type == nft.InetProto:
 		return orderNone
 	case fields[0].Type.HostOrder():
 		return orderHost
