@@ -1,0 +1,82 @@
+package nftables
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"sluice/internal/model"
+	"sluice/internal/nft"
+)
+
+// chainTurns leads to the chains of the lists whose endpoints take turns.
+const chainTurns = "round-robin"
+
+const turnsPrefix = chainTurns + "-"
+
+// turnsChain is the name of the chain of a list whose endpoints take turns.
+func turnsChain(n listNumber) string { return turnsPrefix + strconv.FormatUint(uint64(n), 16) }
+
+// isTurnsChain reports whether a chain is that of some list, or else a bucket's or one of the structure.
+func isTurnsChain(name string) bool { return strings.HasPrefix(name, turnsPrefix) }
+
+// rules pick a slot at random.
+func (b bucket) rules() []nft.Rule {
+	pick := nft.Numgen{Mod: b.slots}
+	if b.timeout == 0 {
+		return append([]nft.Rule{count()}, both(func(f model.Family) nft.Rule { return toSlot(f, pick) })...)
+	}
+	return stick(b.family, pick, time.Duration(b.timeout)*time.Second)
+}
+
+// turnsChain is the chain of a list whose endpoints take turns.
+func (p *port) turnsChain(l *list) nft.Chain {
+	f, pick := p.family(), nft.Numgen{Mod: uint32(len(l.slots)), Incremental: true}
+	c := nft.Chain{Name: turnsChain(l.number), Rules: []nft.Rule{count(), toSlot(f, pick)}}
+	if p.plan.Affinity > 0 {
+		c.Rules = stick(f, pick, p.plan.Affinity)
+	}
+	return c
+}
+
+// turnsRules is the chain that leads to those of lists.
+func turnsRules() []nft.Rule {
+	return []nft.Rule{when{}.then(nft.Vmap{Key: routeBits(maskList), Map: setRoundRobin.name()})}
+}
+
+// toList leaves nothing but the list in the route.
+func toList() nft.Statement {
+	return nft.SetMeta{Meta: nft.Priority, To: routeBits(maskList)}
+}
+
+// count counts the connection.
+func count() nft.Rule { return when{toList()}.then(in(nft.Priority, setConnections)) }
+
+// toSlot sends the connection to a slot of the list.
+func toSlot(f model.Family, pick nft.Numgen) nft.Rule {
+	return ip(f).then(transport(), nft.DNAT{
+		IPv6: f == model.IPv6, To: nft.Lookup{Key: nft.Concat{nft.Priority, pick}, Map: setEndpoints.of(f).name()},
+	})
+}
+
+// stick sends a client to the endpoint that it had, and remembers for longer; else to a slot, and remembers. Either
+// way the number in the priority is first a list's and then an endpoint's; where the next lookup fails, it is made a
+// list's again. The last rule serves those that the map of clients has no room for.
+func stick(f model.Family, pick nft.Numgen, timeout time.Duration) []nft.Rule {
+	client := nft.Concat{routeBits(maskList), saddr(f)}
+	clients := setAffinity.of(f).name()
+	forget := nft.Remove{Map: clients, Key: client, Data: nft.Priority} // an Update would not change the endpoint
+	remember := nft.Update{Map: clients, Key: client, Timeout: timeout, Data: nft.Priority}
+	again := nft.DNAT{IPv6: f == model.IPv6, To: nft.Lookup{Key: nft.Priority, Map: setAffineEndpoints.of(f).name()}}
+	known := setRoute(nft.Concat{nft.Priority, saddr(f)}, setAffinity.of(f))
+	chosen := setRoute(nft.Concat{nft.Priority, pick}, setAffineSlots.of(f))
+	one := ip(f).and(transport())
+	return []nft.Rule{
+		count(),
+		one.then(known, remember, again),
+		when{toList()}.then(),
+		one.then(chosen, forget, remember, again),
+		when{toList()}.then(),
+		toSlot(f, pick),
+	}
+}

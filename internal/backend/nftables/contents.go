@@ -1,0 +1,102 @@
+package nftables
+
+import (
+	"iter"
+	"maps"
+	"slices"
+
+	"sluice/internal/nft"
+	"sluice/internal/plan"
+)
+
+// contents is everything that a table has, or is to have: what a rebuild writes. A Ruleset's are those of
+// [Ruleset.contents]; a backend that leaves some ports as they are in the kernel has its own.
+type contents struct {
+	structure structure
+	sizes     [setCount]uint32
+	node      *nodePart
+	buckets   *bucketTable
+	ports     []*port // by ID
+}
+
+// contents are those that the Ruleset wants.
+func (r *Ruleset) contents() *contents {
+	return &contents{
+		structure: r.structure, sizes: r.sizes.size, node: r.node, buckets: &r.buckets.byNumber, ports: sorted(r.ports),
+	}
+}
+
+func sorted(ports map[plan.PortID]*port) []*port {
+	return slices.SortedFunc(maps.Values(ports), func(a, b *port) int { return a.plan.ID.Compare(b.plan.ID) })
+}
+
+// sets yields the definitions of all sets.
+func (c *contents) sets(yield func(*nft.Set) bool) {
+	for id := range setCount {
+		if def := sized(id, &c.sizes); !yield(&def) {
+			return
+		}
+	}
+}
+
+// sized is the definition of a set.
+func sized(id setID, sizes *[setCount]uint32) nft.Set {
+	def := sets[id]
+	if sizes[id] != 0 {
+		def.Size = sizes[id]
+	}
+	return def
+}
+
+// chains yields all chains, each after those that its rules lead to. Those that elements lead to come first.
+func (c *contents) chains(yield func(*nft.Chain) bool) {
+	for _, p := range c.ports {
+		for i := range p.lists {
+			if l := &p.lists[i]; l.bucket == bucketRoundRobin {
+				if ch := p.turnsChain(l); !yield(&ch) {
+					return
+				}
+			}
+		}
+	}
+	for _, ch := range slices.Concat(c.buckets.chains(), c.structure.chains()) {
+		if !yield(&ch) {
+			return
+		}
+	}
+}
+
+// elements yields the elements of one set. One that several ports share comes once, and is counted in refs for each of
+// them: so refs begins empty and knows everything when all sets are done. The element is the same one each time.
+func (c *contents) elements(set setID, refs references) iter.Seq[*nft.Element] {
+	return func(yield func(*nft.Element) bool) {
+		only := func(s setID, e *nft.Element) bool { return s != set || yield(e) }
+		switch {
+		case set == setBuckets:
+			c.buckets.elements(only)
+		case isOfNode(set):
+			c.node.elements(only)
+		case isShared(set):
+			c.sharedElements(set, refs, yield)
+		default:
+			for _, p := range c.ports {
+				if !p.elements(set, yield) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (c *contents) sharedElements(set setID, refs references, yield func(*nft.Element) bool) {
+	for _, p := range c.ports {
+		for k := range p.shared {
+			if k.set != set || !refs.gain(k) {
+				continue
+			}
+			if e := k.element(p.plan.ID.Service); !yield(&e) {
+				return
+			}
+		}
+	}
+}

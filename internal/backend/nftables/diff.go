@@ -1,0 +1,162 @@
+package nftables
+
+import (
+	"slices"
+
+	"sluice/internal/nft"
+)
+
+// delta is what to do to a table. Collect it by calling port, node and buckets with what was written and what is wanted,
+// then finish; send first (chains, then remove, then add) as one transaction, then last as another; then call
+// [references.commit]. A delta that was not sent may be thrown away: nothing else knows of it. It may be used again
+// after reset.
+type delta struct {
+	// chains are to be made, or emptied where they are, and filled with their rules.
+	chains []nft.Chain
+	// remove and add are elements by set. One that changes is in both.
+	remove, add [setCount][]nft.Element
+	// last are elements and chains that a packet on its way may still be led to by what it found before.
+	last       [setCount][]nft.Element
+	lastChains []string
+
+	shared []sharedChange
+}
+
+// reset empties the delta and keeps its memory.
+func (d *delta) reset() {
+	d.chains, d.lastChains, d.shared = d.chains[:0], d.lastChains[:0], d.shared[:0]
+	for s := range setCount {
+		d.remove[s], d.add[s], d.last[s] = d.remove[s][:0], d.add[s][:0], d.last[s][:0]
+	}
+}
+
+// empty reports whether there is nothing to do.
+func (d *delta) empty() bool { return d.size() == 0 && !d.late() }
+
+// late reports whether there is a second transaction.
+func (d *delta) late() bool {
+	return len(d.lastChains) > 0 || slices.ContainsFunc(d.last[:], func(es []nft.Element) bool { return len(es) > 0 })
+}
+
+// size is the number of objects that are added, changed or removed.
+func (d *delta) size() int {
+	n := len(d.chains) + len(d.lastChains)
+	for s := range setCount {
+		n += max(len(d.remove[s]), len(d.add[s])) + len(d.last[s])
+	}
+	return n
+}
+
+// port collects what turns old into now. Either may be nil.
+func (d *delta) port(old, now *port) {
+	if old == now {
+		return
+	}
+	d.frontends(old, now)
+	for i := range 2 {
+		d.list(old.side(i), now.side(i))
+	}
+	d.share(old, now)
+}
+
+// setKey is an element's place in the table.
+type setKey struct {
+	set setID
+	key nft.Value
+	end nft.Value
+}
+
+// elements collects the difference of two sequences of elements.
+func (d *delta) elements(old, now func(func(setID, *nft.Element) bool)) {
+	had := map[setKey]nft.Element{}
+	for s, e := range old {
+		had[setKey{s, e.Key, e.End}] = *e
+	}
+	for s, e := range now {
+		k := setKey{s, e.Key, e.End}
+		was, ok := had[k]
+		if !ok || was != *e {
+			d.add[s] = append(d.add[s], *e)
+		}
+		if ok && was == *e {
+			delete(had, k)
+		}
+	}
+	for s, e := range old {
+		if _, gone := had[setKey{s, e.Key, e.End}]; gone {
+			d.remove[s] = append(d.remove[s], *e)
+		}
+	}
+}
+
+// frontends collects the elements by which clients find a port.
+func (d *delta) frontends(old, now *port) {
+	if old.sameFrontends(now) {
+		return
+	}
+	d.elements(old.frontends, now.frontends)
+}
+
+// sameFrontends reports whether the frontends' elements are the same for sure.
+func (p *port) sameFrontends(q *port) bool {
+	if p == nil || q == nil {
+		return p == q
+	}
+	a, b := p.plan, q.plan
+	return slices.Equal(a.Frontends, b.Frontends) && slices.Equal(p.sources, q.sources) && (a.Sources == nil) == (b.Sources == nil) &&
+		p.routes(a.Internal) == q.routes(b.Internal) && p.routes(a.External) == q.routes(b.External)
+}
+
+// node collects the elements that depend on the node. Either may be nil.
+func (d *delta) node(old, now *nodePart) {
+	if old != now {
+		d.elements(old.elements, now.elements)
+	}
+}
+
+// buckets collects the chains that lists share and the elements that lead there. A chain that no element leads to any
+// more goes last.
+func (d *delta) buckets(old, now *bucketTable) {
+	for n := range now {
+		was, is := old[n], now[n]
+		if was == is {
+			continue
+		}
+		if is != (bucket{}) {
+			d.chains = append(d.chains, is.chain())
+			d.add[setBuckets] = append(d.add[setBuckets], leadTo(bucketNumber(n), is.name()))
+		}
+		if was == (bucket{}) {
+			continue
+		}
+		if gone := leadTo(bucketNumber(n), was.name()); is != (bucket{}) {
+			d.remove[setBuckets] = append(d.remove[setBuckets], gone)
+		} else {
+			d.last[setBuckets] = append(d.last[setBuckets], gone)
+		}
+		if !slices.Contains(now[:], was) {
+			d.lastChains = append(d.lastChains, was.name())
+		}
+	}
+}
+
+// finish turns the changes of shared elements into elements, by the ports in the kernel that have them now. It does not
+// change refs.
+func (d *delta) finish(refs references) {
+	slices.SortStableFunc(d.shared, func(a, b sharedChange) int { return a.compare(b.sharedKey) })
+	for rest := d.shared; len(rest) > 0; {
+		first, by, n := rest[0], int32(0), 0
+		for n < len(rest) && rest[n].sharedKey == first.sharedKey {
+			by += rest[n].by
+			n++
+		}
+		rest = rest[n:]
+		had, has := refs[first.sharedKey] > 0, refs[first.sharedKey]+by > 0
+		switch e := first.element(first.of); {
+		case had && !has:
+			d.remove[first.set] = append(d.remove[first.set], e)
+		case has && !had:
+			d.add[first.set] = append(d.add[first.set], e)
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package nftables
+
+import (
+	"net/netip"
+
+	"sluice/internal/model"
+	"sluice/internal/nft"
+	"sluice/internal/plan"
+)
+
+// elements yields the port's own elements of one set; those that it shares with others are yielded by [port.shared]. The
+// element is the same one each time.
+func (p *port) elements(set setID, yield func(*nft.Element) bool) bool {
+	if set < bothFamilies && set.family() != p.family() {
+		return true
+	}
+	for i := range p.lists {
+		l := &p.lists[i]
+		n, element := l.part(set)
+		for i := range n {
+			if e := element(p, i); !yield(&e) {
+				return false
+			}
+		}
+	}
+	if !isFrontends(set) {
+		return true
+	}
+	for s, e := range p.frontends {
+		if s == set && !yield(e) {
+			return false
+		}
+	}
+	return true
+}
+
+// tally counts the port's elements in the sets that have a size, times by. A nil port has none.
+func (p *port) tally(counts *[setCount]int, by int) {
+	if p == nil {
+		return
+	}
+	f := p.family()
+	for i := range p.lists {
+		l := &p.lists[i]
+		counts[setEndpoints.of(f)] += by * len(l.slots)
+		counts[setHairpin.of(f)] += by * len(l.endpoints)
+		counts[setAffineEndpoints.of(f)] += by * len(l.affine)
+		counts[setAffineSlots.of(f)] += by * l.affineSlots()
+	}
+	counts[setConnections] += by * len(p.lists)
+	for _, s := range [...]setID{setClusterIPs, setServices, setOutside} {
+		counts[s.of(f)] += by * len(p.plan.Frontends)
+	}
+}
+
+// part is the number of elements that the list has in a set, and what makes them.
+func (l *list) part(set setID) (n int, element func(*port, int) nft.Element) {
+	if l.number == 0 {
+		return 0, nil
+	}
+	switch set {
+	case setConnections:
+		return 1, func(p *port, _ int) nft.Element { return l.connections(p.plan.ID) }
+	case setRoundRobin:
+		if l.bucket == bucketRoundRobin {
+			n = 1
+		}
+		return n, func(*port, int) nft.Element { return l.turns() }
+	}
+	switch set.ofIPv4() {
+	case setEndpoints:
+		return len(l.slots), func(_ *port, i int) nft.Element { return l.slot(i) }
+	case setAffineSlots:
+		return l.affineSlots(), func(_ *port, i int) nft.Element { return l.affineSlot(i) }
+	case setAffineEndpoints:
+		return len(l.affine), func(_ *port, i int) nft.Element { return l.affineEndpoint(i) }
+	}
+	return 0, nil
+}
+
+// affineSlots is the number of slots for clients that are to come back.
+func (l *list) affineSlots() int {
+	if l.affine == nil {
+		return 0
+	}
+	return len(l.slots)
+}
+
+// slotKey is the key of a slot.
+func (l *list) slotKey(i int) nft.Value { return nft.Value{}.Uint32(l.number.key()).Uint32(uint32(i)) }
+
+func target(a netip.AddrPort) nft.Value { return nft.Value{}.Addr(a.Addr()).Port(a.Port()) }
+
+// slot is the element of a slot.
+func (l *list) slot(i int) nft.Element {
+	return nft.Element{Key: l.slotKey(i), Data: target(l.slots[i])}
+}
+
+// affineSlot is the element of a slot for clients that are to come back.
+func (l *list) affineSlot(i int) nft.Element {
+	return nft.Element{Key: l.slotKey(i), Data: nft.Value{}.Uint32(l.affineID(l.affineNumber(l.slots[i])))}
+}
+
+// affineEndpoint is the element of an endpoint that clients come back to.
+func (l *list) affineEndpoint(i int) nft.Element {
+	return nft.Element{Key: nft.Value{}.Uint32(l.affineID(l.affine[i])), Data: target(l.endpoints[i].AddrPort)}
+}
+
+// connections is the element that counts new connections.
+func (l *list) connections(id plan.PortID) nft.Element {
+	return nft.Element{Key: nft.Value{}.Uint32(l.number.key()), Comment: nft.CleanComment(id.String())}
+}
+
+// turns is the element that leads to the list's own chain.
+func (l *list) turns() nft.Element {
+	return nft.Element{
+		Key: nft.Value{}.Uint32(l.number.key()), Verdict: nft.Verdict{Kind: nft.Goto, Chain: turnsChain(l.number)},
+	}
+}
+
+// frontends yields the elements by which clients find the port, and those by which some are kept out.
+func (p *port) frontends(yield func(setID, *nft.Element) bool) {
+	name := nft.CleanComment(p.plan.ID.String())
+	internal, external := p.routes(p.plan.Internal), p.routes(p.plan.External)
+	for _, fe := range p.plan.Frontends {
+		rs := external
+		if fe.Kind == plan.ClusterIP {
+			rs = internal
+		}
+		all, outside, key := frontendKey(fe.Key)
+		if rs.differ {
+			e := nft.Element{Key: key, Data: nft.Value{}.Uint32(uint32(rs.outside)), Comment: name}
+			if !yield(outside, &e) {
+				return
+			}
+		}
+		e := nft.Element{Key: key, Data: nft.Value{}.Uint32(uint32(rs.main)), Comment: name}
+		if !yield(all, &e) || !p.guard(fe, name, yield) {
+			return
+		}
+	}
+}
+
+// frontendKey is the key of a frontend, and the maps of routes that have it.
+func frontendKey(k plan.Key) (all, outside setID, key nft.Value) {
+	f := model.FamilyOf(k.Addr)
+	if k.Addr.IsUnspecified() {
+		return setNodePorts.of(f), setOutsideNodePorts.of(f), nft.Value{}.Proto(uint8(k.Protocol)).Port(k.Port)
+	}
+	return setServices.of(f), setOutside.of(f), nft.Value{}.Addr(k.Addr).Proto(uint8(k.Protocol)).Port(k.Port)
+}
+
+// isFrontends reports whether a set has elements of [port.frontends].
+func isFrontends(s setID) bool {
+	switch s.ofIPv4() {
+	case setAllowed, setGuarded, setOutside, setOutsideNodePorts, setServices, setNodePorts:
+		return true
+	}
+	return false
+}
+
+// guard yields what keeps clients from other sources away. It reports false if it is to stop.
+func (p *port) guard(fe plan.Frontend, name string, yield func(setID, *nft.Element) bool) bool {
+	if fe.Kind != plan.LoadBalancerIP || p.plan.Sources == nil {
+		return true
+	}
+	key := func(v nft.Value) nft.Value { return v.Addr(fe.Addr).Proto(uint8(fe.Protocol)).Port(fe.Port) }
+	f := p.family()
+	for _, s := range p.sources {
+		e := nft.Element{Key: key(nft.Value{}.Addr(s.Addr())), End: key(nft.Value{}.Addr(lastOf(s))), Comment: name}
+		if !yield(setAllowed.of(f), &e) {
+			return false
+		}
+	}
+	e := nft.Element{Key: key(nft.Value{}), Comment: name}
+	return yield(setGuarded.of(f), &e)
+}

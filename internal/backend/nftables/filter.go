@@ -1,0 +1,111 @@
+package nftables
+
+import (
+	"sluice/internal/model"
+	"sluice/internal/nft"
+)
+
+// input is for what this node is to take.
+func (s *structure) input() (rules []nft.Rule) {
+	if s.localhost {
+		lo := nft.IsName{Left: nft.IIFName, Not: true, Name: "lo"}
+		rules = append(rules, ip(model.IPv4).then(lo, to(loopback4, false), drop()))
+	}
+	rules = append(rules, s.translated(), fresh(chainRefuse), fresh(chainRefuseNodePorts))
+	if s.guard {
+		rules = append(rules, fresh(chainGuard))
+	}
+	return rules
+}
+
+// forward is for what passes through. What connection tracking calls invalid it would not translate back: the client
+// would see the endpoint's address and reset its connection (kubernetes issue 74839).
+func (s *structure) forward() []nft.Rule {
+	rules := []nft.Rule{s.translated(), fresh(chainRefuse)}
+	if s.guard {
+		rules = append(rules, fresh(chainGuard))
+	}
+	if !s.liberal {
+		rules = append(rules, when{state(nft.StateInvalid)}.then(jump(chainInvalid)))
+	}
+	return rules
+}
+
+// output is for what this node sends. What it sends to itself comes by input too, where node ports are refused: the
+// guard must not be before them.
+func (s *structure) output() []nft.Rule {
+	rules := []nft.Rule{s.translated(), fresh(chainRefuse)}
+	if s.guard {
+		away := nft.FibIsLocal{Of: nft.FibDaddr, Not: true}
+		rules = append(rules, when{state(nft.StateNew), away}.then(jump(chainGuard)))
+	}
+	return rules
+}
+
+// translated lets pass what nat has sent to an endpoint, and takes the route off it, which other parts of the kernel
+// would read as a priority.
+func (s *structure) translated() nft.Rule {
+	return when{state(nft.StateNew), status(nft.StatusDNAT)}.then(nft.SetMeta{Meta: nft.Priority}, accept())
+}
+
+// fresh leads new connections to a chain.
+func fresh(chain string) nft.Rule { return when{state(nft.StateNew)}.then(jump(chain)) }
+
+// refuseChains look again for the frontend of what nat has not translated, and do what nat chains cannot. A packet whose
+// route does lead to endpoints is left alone: it was sent to its own destination, an endpoint that listens at the
+// frontend's very address, which connection tracking does not call translated.
+func (s *structure) refuseChains() (all []nft.Chain) {
+	all = append(all, nft.Chain{Name: chainRefused, Rules: []nft.Rule{
+		when{hasRoute(maskBucket, bucketReject.key())}.then(nft.Reject{}),
+		when{hasRoute(maskBucket, bucketDrop.key())}.then(drop()),
+	}})
+	refuse, nodePorts := nft.Chain{Name: chainRefuse}, nft.Chain{Name: chainRefuseNodePorts}
+	for _, f := range model.Families {
+		ofFamily := named(chainRefuse, f)
+		all = append(all, nft.Chain{Name: ofFamily, Rules: s.lookups(f, destination(f), setServices, setOutside, chainRefused)})
+		refuse.Rules = append(refuse.Rules, ip(f).then(goTo(ofFamily)))
+
+		ofFamily = named(chainRefuseNodePorts, f)
+		all = append(all, nft.Chain{Name: ofFamily, Rules: s.lookups(f, nodePort(), setNodePorts, setOutsideNodePorts, chainRefused)})
+		at := s.atNode(f)
+		if f == model.IPv4 && s.localhost {
+			at = append(at, ip(f).and(to(loopback4, false)))
+		}
+		for _, w := range at {
+			nodePorts.Rules = append(nodePorts.Rules, w.then(goTo(ofFamily)))
+		}
+	}
+	all = append(all, refuse, nodePorts)
+	if s.guard {
+		all = append(all, s.guardChain())
+	}
+	return all
+}
+
+// guardChain refuses what is for a cluster IP and for none of its ports, and what is for a cluster IP that nobody has.
+func (s *structure) guardChain() nft.Chain {
+	c := nft.Chain{Name: chainGuard}
+	for _, f := range model.Families {
+		away := nft.FibIsLocal{Of: nft.FibDaddr, Not: true}
+		c.Rules = append(
+			c.Rules,
+			ip(f).then(in(daddr(f), setClusterIPs.of(f)), nft.Reject{}),
+			ip(f).then(in(daddr(f), setServiceCIDRs.of(f)), notIn(daddr(f), setExternalIPs.of(f)), away, drop()),
+		)
+	}
+	return c
+}
+
+// invalid drops packets of endpoints and for frontends.
+func (s *structure) invalid() nft.Chain {
+	c := nft.Chain{Name: chainInvalid}
+	for _, f := range model.Families {
+		endpoint := nft.Concat{saddr(f), saddr(f), nft.L4Proto, nft.THSport}
+		c.Rules = append(
+			c.Rules,
+			ip(f).then(in(endpoint, setHairpin.of(f)), drop()),
+			ip(f).then(setRoute(destination(f), setServices.of(f)), drop()),
+		)
+	}
+	return c
+}

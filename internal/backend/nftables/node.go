@@ -1,0 +1,74 @@
+package nftables
+
+import (
+	"net/netip"
+
+	"sluice/internal/model"
+	"sluice/internal/nft"
+	"sluice/internal/plan"
+)
+
+// structure is all that chains and rules depend on. When it changes, the table is made anew.
+type structure struct {
+	detect    [2]plan.Detector
+	allLocal  [2]bool // node ports answer at every address of the node
+	localhost bool    // and at 127.0.0.0/8
+	guard     bool    // see plan.Config.GuardClusterIPs
+	mark      uint32
+	liberal   bool
+}
+
+func newStructure(n *plan.Node, o Options) structure {
+	s := structure{
+		detect: n.Detect, localhost: n.NodePorts[model.IPv4].Loopback, guard: n.GuardClusterIPs,
+		mark: 1 << o.MasqueradeBit, liberal: o.TCPBeLiberal,
+	}
+	for _, f := range model.Families {
+		s.allLocal[f] = n.NodePorts[f].All
+	}
+	return s
+}
+
+// nodePart is the elements that depend on the node. It is never changed.
+type nodePart struct {
+	addresses [2][]netip.Addr   // at which node ports answer
+	cidrs     [2][]netip.Prefix // of Services
+}
+
+func newNodePart(n *plan.Node) *nodePart {
+	p := &nodePart{cidrs: n.ServiceCIDRs}
+	for _, f := range model.Families {
+		if np := n.NodePorts[f]; !np.All {
+			p.addresses[f] = np.Addresses
+		}
+	}
+	return p
+}
+
+// isOfNode reports whether a set has elements that depend on the node alone.
+func isOfNode(s setID) bool {
+	switch s.ofIPv4() {
+	case setNodeAddresses, setServiceCIDRs:
+		return true
+	}
+	return false
+}
+
+// elements yields all elements of the node. The element is the same one each time.
+func (p *nodePart) elements(yield func(setID, *nft.Element) bool) {
+	var e nft.Element
+	for _, f := range model.Families {
+		for _, a := range p.addresses[f] {
+			e = nft.Element{Key: nft.Value{}.Addr(a)}
+			if !yield(setNodeAddresses.of(f), &e) {
+				return
+			}
+		}
+		for _, c := range p.cidrs[f] {
+			e = nft.Element{Key: nft.Value{}.Addr(c.Addr()), End: nft.Value{}.Addr(lastOf(c))}
+			if !yield(setServiceCIDRs.of(f), &e) {
+				return
+			}
+		}
+	}
+}

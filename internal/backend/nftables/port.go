@@ -1,0 +1,160 @@
+package nftables
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"sluice/internal/model"
+	"sluice/internal/plan"
+)
+
+// port is a compiled Service port. It is never changed, so that what was written to the kernel and what is wanted are
+// the same value as long as they are equal: compare pointers first. Its elements are not kept but made from the plan
+// and the numbers here; see [port.elements].
+type port struct {
+	plan *plan.Port
+	// lists are the endpoints of plan.ListCluster and plan.ListLocal; see [indexOf].
+	lists [2]list
+	// sources are the clients that load balancer addresses answer, none of them within another.
+	sources []netip.Prefix
+}
+
+// list is the endpoints that one of a port's routes leads to. The zero value is a list that no route leads to.
+type list struct {
+	number listNumber
+	bucket bucketNumber
+	// slots are what a connection is given one of at random, or in turn.
+	slots []netip.AddrPort
+	// endpoints are the plan's, sorted by address.
+	endpoints []plan.Endpoint
+	// affine are the endpoints' numbers, in the same order; nil without session affinity. The last one given out is
+	// remembered so that it is not used again at once.
+	affine     []uint16
+	lastAffine uint16
+}
+
+// indexOf is a list's place among a port's lists.
+func indexOf(l plan.List) int { return int(l - plan.ListCluster) }
+
+// family is the port's.
+func (p *port) family() model.Family { return p.plan.ID.Family }
+
+// leadsTo reports whether a client of any frontend is sent to l.
+func leadsTo(p *plan.Port, l plan.List) bool {
+	return slices.ContainsFunc(p.Frontends, func(f plan.Frontend) bool {
+		routes := p.Access(f.Kind)
+		return slices.ContainsFunc(routes[:], func(r plan.Route) bool { return r.Action == plan.Forward && r.List == l })
+	})
+}
+
+// compilePort makes the port of a plan. Numbers and places are taken from old, the lists of the same port as it was,
+// and else from the stocks; each bucket is counted as used. If a stock is exhausted, nothing stays taken.
+func (s *stocks) compilePort(p *plan.Port, old [2]list) (*port, error) {
+	c := &port{plan: p}
+	if p.Sources != nil {
+		c.sources = withoutContained(p.Sources)
+	}
+	for _, l := range [...]plan.List{plan.ListCluster, plan.ListLocal} {
+		if !leadsTo(p, l) {
+			continue
+		}
+		i := indexOf(l)
+		if err := s.compileList(&c.lists[i], p, p.Endpoints(l), &old[i]); err != nil {
+			s.release(c, &port{lists: old})
+			return nil, fmt.Errorf("Service port %s/%s %s: %w", p.ID, p.ID.Protocol, p.ID.Family, err)
+		}
+	}
+	return c, nil
+}
+
+// compileList fills in now.
+func (s *stocks) compileList(now *list, p *plan.Port, endpoints []plan.Endpoint, old *list) error {
+	turns := p.Balancing == model.BalanceRoundRobin
+	place := placeSlots
+	if turns && slices.ContainsFunc(endpoints, func(e plan.Endpoint) bool { return e.Weight != endpoints[0].Weight }) {
+		place = orderedSlots // the plan has spaced them out
+	}
+	slots := place(old.slots, plan.Spread(endpoints))
+	now.endpoints = endpoints
+	if p.Affinity > 0 {
+		if len(endpoints) > maxAffine {
+			return fmt.Errorf("%d endpoints, and with session affinity %d are the most", len(endpoints), maxAffine)
+		}
+		now.numberEndpoints(old)
+	}
+	if now.number = old.number; now.number == 0 {
+		n, err := s.lists.take()
+		if err != nil {
+			return err
+		}
+		now.number = listNumber(n)
+	}
+	now.slots = slots
+	if now.bucket = bucketRoundRobin; turns {
+		return nil
+	}
+	b, err := s.buckets.use(newBucket(p.ID.Family, len(slots), p.Affinity))
+	now.bucket = b
+	return err
+}
+
+// numberEndpoints gives each endpoint the number that it had, or a new one.
+func (l *list) numberEndpoints(old *list) {
+	l.affine, l.lastAffine = make([]uint16, len(l.endpoints)), old.lastAffine
+	for i := range l.endpoints {
+		l.affine[i] = old.affineNumber(l.endpoints[i].AddrPort)
+	}
+	for i, n := range l.affine {
+		if n == 0 {
+			l.lastAffine = nextAffine(l.lastAffine, l.affine)
+			l.affine[i] = l.lastAffine
+		}
+	}
+	if slices.Equal(l.affine, old.affine) {
+		l.affine = old.affine
+	}
+}
+
+// affineNumber is the number of an endpoint for session affinity, 0 if it has none.
+func (l *list) affineNumber(a netip.AddrPort) uint16 {
+	if i, ok := l.find(a); ok && l.affine != nil {
+		return l.affine[i]
+	}
+	return 0
+}
+
+// affineID is the number that stands for an endpoint in all lists.
+func (l *list) affineID(number uint16) uint32 { return l.number.key() | uint32(number) }
+
+// find is where an endpoint is.
+func (l *list) find(a netip.AddrPort) (int, bool) {
+	return slices.BinarySearchFunc(l.endpoints, a, func(e plan.Endpoint, a netip.AddrPort) int { return e.AddrPort.Compare(a) })
+}
+
+// stocks are what Service ports share: they take numbers from here and give them back.
+type stocks struct {
+	lists   numbers
+	buckets *buckets
+}
+
+func newStocks() stocks {
+	return stocks{lists: numbers{max: maxList}, buckets: newBuckets()}
+}
+
+// release gives back what p has and next has not. Either may be nil.
+func (s *stocks) release(p, next *port) {
+	if p == nil {
+		return
+	}
+	for i := range p.lists {
+		l := &p.lists[i]
+		if l.number == 0 {
+			continue
+		}
+		s.buckets.drop(l.bucket)
+		if next == nil || next.lists[i].number != l.number {
+			s.lists.give(uint32(l.number))
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package nftables
+
+import (
+	"bytes"
+
+	"sluice/internal/nft"
+	"sluice/internal/plan"
+	"sluice/internal/trace"
+	"sluice/internal/trace/nftwalk"
+)
+
+// Trace walks a new connection's first packet through the table.
+func (r *Ruleset) Trace(pkt plan.Packet) trace.Result {
+	host := nftwalk.Host{Addrs: r.addresses, RouteLocalnet: r.structure.localhost}
+	return nftwalk.Walk(newTable(r.contents()), pkt, host)
+}
+
+// table is contents as the walk sees them. Elements are looked up in an index of their set, made when it is first asked
+// for: most packets meet few sets.
+type table struct {
+	contents *contents
+	chains   []*nft.Chain
+	byName   map[string]setID
+	sets     [setCount]nft.Set
+	index    [setCount]map[nft.Value]nft.Element
+}
+
+func newTable(c *contents) *table {
+	t := &table{contents: c, byName: map[string]setID{}}
+	for ch := range c.chains {
+		t.chains = append(t.chains, ch)
+	}
+	for id := range setCount {
+		t.sets[id] = sized(id, &c.sizes)
+		t.byName[id.name()] = id
+	}
+	return t
+}
+
+// Chains are all chains.
+func (t *table) Chains() []*nft.Chain { return t.chains }
+
+// Chain finds a chain.
+func (t *table) Chain(name string) *nft.Chain {
+	for _, c := range t.chains {
+		if c.Name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// Set finds the definition of a set.
+func (t *table) Set(name string) *nft.Set {
+	if id, ok := t.byName[name]; ok {
+		return &t.sets[id]
+	}
+	return nil
+}
+
+// Find finds an element.
+func (t *table) Find(set string, key nft.Value) (e nft.Element, ok bool) {
+	id, ok := t.byName[set]
+	if !ok {
+		return e, false
+	}
+	if t.sets[id].Interval {
+		for e := range t.contents.elements(id, references{}) {
+			if holds(t.sets[id].Key, e, key) {
+				return *e, true
+			}
+		}
+		return e, false
+	}
+	if t.index[id] == nil {
+		t.index[id] = map[nft.Value]nft.Element{}
+		for e := range t.contents.elements(id, references{}) {
+			t.index[id][e.Key] = *e
+		}
+	}
+	e, ok = t.index[id][key]
+	return e, ok
+}
+
+// holds reports whether an element's range has a key, field by field.
+func holds(fields []nft.Field, e *nft.Element, key nft.Value) bool {
+	for i := range fields {
+		first, at, last := e.Key.At(fields, i), key.At(fields, i), e.End.At(fields, i)
+		if compare(first, at) > 0 || compare(at, last) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// compare orders values of fields that are in network order.
+func compare(a, b nft.Value) int { return bytes.Compare(a.AppendTo(nil), b.AppendTo(nil)) }
