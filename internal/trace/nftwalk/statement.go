@@ -20,7 +20,7 @@ func (w *walker) statement(s nft.Statement, p *passage) {
 	case nft.IsName:
 		w.testState(p, func(state) bool { return w.isName(s) })
 	case nft.HasBits:
-		w.testState(p, func(st state) bool { return st.connection(s.Left)&s.Bits != 0 })
+		w.testState(p, func(st state) bool { return w.connection(s.Left, st)&s.Bits != 0 })
 	case nft.FibIsLocal:
 		w.testState(p, func(st state) bool { return w.host.local(st.fibAddr(s.Of)) != s.Not })
 	default:

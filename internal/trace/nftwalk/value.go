@@ -40,12 +40,13 @@ func (s state) fibAddr(f nft.Fib) netip.Addr {
 	return s.dst.Addr()
 }
 
-// connection are the bits of what connection tracking knows of the packet: it begins a connection.
-func (s state) connection(c nft.CT) uint32 {
+// connection are the bits of what connection tracking knows of the packet: it begins a connection. One that is sent to
+// the very address it asked for is not called translated.
+func (w *walker) connection(c nft.CT, s state) uint32 {
 	switch {
 	case c == nft.CTState:
 		return nft.StateNew
-	case s.dnat:
+	case s.dst != w.pkt.To:
 		return nft.StatusDNAT
 	}
 	return 0

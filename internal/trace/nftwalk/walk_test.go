@@ -198,8 +198,13 @@ func TestRules(t *testing.T) {
 		"vmap without":                 {world().rule("pre", nft.Vmap{Key: nft.Priority, Map: "ways"}).rule("pre", drop), "drop"},
 		"a translation ends its chain": {world().rule("pre", priority1, toEndpoint).rule("pre", drop), "forward 1.1.1.1:1=1"},
 		"status":                       {world().rule("pre", priority1, toEndpoint).rule("forward", nft.HasBits{Left: nft.CTStatus, Bits: nft.StatusDNAT}, accept).rule("forward", drop), "forward 1.1.1.1:1=1"},
-		"state":                        {world().rule("forward", nft.HasBits{Left: nft.CTState, Bits: nft.StateNew}, nft.Reject{}), "reject"},
-		"never invalid":                {world().rule("forward", nft.HasBits{Left: nft.CTState, Bits: nft.StateInvalid | nft.StateEstablished}, drop), "unhandled"},
+		"status of one that stays": {
+			world().set(nft.Set{Name: "endpoints", Key: classID, Data: endpoint}, nft.Element{Key: nft.Value{}.Uint32(1), Data: addrPort("10.9.9.9:80")}).
+				rule("pre", priority1, toEndpoint).rule("forward", nft.HasBits{Left: nft.CTStatus, Bits: nft.StatusDNAT}, drop),
+			"forward 10.9.9.9:80=1",
+		},
+		"state":         {world().rule("forward", nft.HasBits{Left: nft.CTState, Bits: nft.StateNew}, nft.Reject{}), "reject"},
+		"never invalid": {world().rule("forward", nft.HasBits{Left: nft.CTState, Bits: nft.StateInvalid | nft.StateEstablished}, drop), "unhandled"},
 		"masquerade by mark": {
 			world().rule("pre", nft.SetMeta{Meta: nft.Mark, To: nft.Bits{Of: nft.Mark, Op: nft.Or, By: 4}}, priority1, toEndpoint).
 				rule("post", nft.Is{Left: nft.Bits{Of: nft.Mark, Op: nft.And, By: 4}, Right: nft.Value{}.Uint32(4)}, nft.Masquerade{}),
