@@ -35,10 +35,10 @@ func CleanComment(s string) string {
 	return s[:end]
 }
 
-// isClean finds fast that most comments may stay as they are.
+// isClean finds fast that a comment may stay as it is, as nearly all may.
 func isClean(s string) bool {
 	for i := range len(s) {
-		if c := s[i]; c < ' ' || c == '"' || c == 0x7f {
+		if c := s[i]; c < ' ' || c == '"' || c >= 0x7f {
 			return false
 		}
 	}
