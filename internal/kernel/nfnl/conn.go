@@ -80,20 +80,22 @@ func (c *Conn) Limit() int { return c.limit }
 // Generation returns the number of the present state of nf_tables in the network namespace. Each transaction that
 // changes anything, in any table and by anybody, adds one.
 func (c *Conn) Generation(ctx context.Context) (uint32, error) {
-	var id []byte
-	err := c.Get(ctx, unix.NFNL_SUBSYS_NFTABLES<<8|unix.NFT_MSG_GETGEN, make([]byte, nfgenmsgLen), func(_ uint16, data []byte) error {
+	var number uint32
+	found := false
+	const question = unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_GETGEN
+	err := c.Get(ctx, question, make([]byte, nfgenmsgLen), func(_ uint16, data []byte) error {
 		for kind, value, rest, ok := attribute(data[nfgenmsgLen:]); ok; kind, value, rest, ok = attribute(rest) {
-			if kind == unix.NFTA_GEN_ID {
-				id = value
+			if kind == unix.NFTA_GEN_ID && len(value) == 4 {
+				number, found = binary.BigEndian.Uint32(value), true
 			}
 		}
 		return nil
 	})
-	if err == nil && len(id) != 4 {
+	if err == nil && !found {
 		err = errMalformed
 	}
 	if err != nil {
 		return 0, fmt.Errorf("read generation of nf_tables: %w", err)
 	}
-	return binary.BigEndian.Uint32(id), nil
+	return number, nil
 }
