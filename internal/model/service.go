@@ -125,9 +125,29 @@ type Endpoint struct {
 	Serving     bool
 	Terminating bool
 
-	// ZoneHints and NodeHints name the zones and nodes that should prefer this endpoint.
-	ZoneHints []string
-	NodeHints []string
+	// Hints are nil where there are none. Endpoints share those that are alike.
+	Hints *Hints
+}
+
+// Hints name the zones and nodes that should prefer an endpoint.
+type Hints struct {
+	Zones, Nodes []string
+}
+
+// ZoneHints are the zones that should prefer this endpoint.
+func (e *Endpoint) ZoneHints() []string {
+	if e.Hints == nil {
+		return nil
+	}
+	return e.Hints.Zones
+}
+
+// NodeHints are the nodes that should prefer this endpoint.
+func (e *Endpoint) NodeHints() []string {
+	if e.Hints == nil {
+		return nil
+	}
+	return e.Hints.Nodes
 }
 
 // Node is a node of the cluster.

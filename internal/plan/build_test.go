@@ -121,8 +121,14 @@ func wantOutcome(t *testing.T, p *Plan, from, to string, want outcome) {
 }
 
 func TestEndpointLists(t *testing.T) {
-	zone := func(e model.Endpoint, zones ...string) model.Endpoint { e.ZoneHints = zones; return e }
-	node := func(e model.Endpoint, nodes ...string) model.Endpoint { e.NodeHints = nodes; return e }
+	zone := func(e model.Endpoint, zones ...string) model.Endpoint {
+		e.Hints = &model.Hints{Zones: zones, Nodes: e.NodeHints()}
+		return e
+	}
+	node := func(e model.Endpoint, nodes ...string) model.Endpoint {
+		e.Hints = &model.Hints{Zones: e.ZoneHints(), Nodes: nodes}
+		return e
+	}
 	here, there := endpoint("10.244.1.1", "node-a", "rs"), endpoint("10.244.2.1", "node-b", "rs")
 	tests := map[string]struct {
 		endpoints      []model.Endpoint

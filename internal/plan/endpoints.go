@@ -183,9 +183,9 @@ func clusterReason(c *candidate, someReady bool, hint hint, n *Node) Reason {
 		return TerminatingEndpoint
 	case !c.Ready:
 		return unreadyReason(c)
-	case hint == hintNode && !slices.Contains(c.NodeHints, n.Name):
+	case hint == hintNode && !slices.Contains(c.NodeHints(), n.Name):
 		return HintedToOtherNode
-	case hint == hintZone && !slices.Contains(c.ZoneHints, n.Zone):
+	case hint == hintZone && !slices.Contains(c.ZoneHints(), n.Zone):
 		return HintedToOtherZone
 	}
 	return Used
@@ -227,22 +227,22 @@ const (
 // controller that is half through its updates sends nobody astray.
 func hintMode(cs []candidate, n *Node) hint {
 	switch {
-	case hinted(cs, n.Name, func(c *candidate) []string { return c.NodeHints }):
+	case hinted(cs, n.Name, (*model.Endpoint).NodeHints):
 		return hintNode
-	case n.Zone != "" && hinted(cs, n.Zone, func(c *candidate) []string { return c.ZoneHints }):
+	case n.Zone != "" && hinted(cs, n.Zone, (*model.Endpoint).ZoneHints):
 		return hintZone
 	}
 	return hintNone
 }
 
-func hinted(cs []candidate, us string, hints func(*candidate) []string) bool {
+func hinted(cs []candidate, us string, hints func(*model.Endpoint) []string) bool {
 	found := false
 	for i := range cs {
 		if c := &cs[i]; c.Ready && c.single() {
-			if len(hints(c)) == 0 {
+			if len(hints(c.Endpoint)) == 0 {
 				return false
 			}
-			found = found || slices.Contains(hints(c), us)
+			found = found || slices.Contains(hints(c.Endpoint), us)
 		}
 	}
 	return found

@@ -143,7 +143,7 @@ func drawSlice(t *rapid.T, name, service model.Name) *model.Slice {
 			rapid.SampledFrom([]string{"node-a", "node-b", ""}).Draw(t, "node"),
 			rapid.SampledFrom([]string{"rs", "st", "s", "", "rst"}).Draw(t, "states"),
 		)
-		e.ZoneHints = rapid.SampledFrom([][]string{nil, {"zone-1"}, {"zone-2"}}).Draw(t, "hints")
+		e.Hints = rapid.SampledFrom([]*model.Hints{nil, {Zones: []string{"zone-1"}}, {Zones: []string{"zone-2"}}}).Draw(t, "hints")
 		s.Endpoints = append(s.Endpoints, e)
 	}
 	return s

@@ -56,7 +56,7 @@ func subsetPorts(n *notes, field string, in []corev1.EndpointPort) []model.Slice
 }
 
 func subsetAddresses(n *notes, field string, in []corev1.EndpointAddress, ready bool) []model.Endpoint {
-	var out []model.Endpoint
+	out := make([]model.Endpoint, 0, len(in))
 	for i := range in {
 		addr, err := usableAddr(in[i].IP)
 		if err != nil {
@@ -64,7 +64,7 @@ func subsetAddresses(n *notes, field string, in []corev1.EndpointAddress, ready 
 			continue
 		}
 		out = append(out, model.Endpoint{
-			Address: addr, Node: orZero(in[i].NodeName), Pod: podName(in[i].TargetRef), Ready: ready, Serving: ready,
+			Address: addr, Node: shared(orZero(in[i].NodeName)), Pod: podName(in[i].TargetRef), Ready: ready, Serving: ready,
 		})
 	}
 	return out

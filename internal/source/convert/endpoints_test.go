@@ -44,7 +44,7 @@ func TestSliceValues(t *testing.T) {
 		Endpoints: []model.Endpoint{
 			{Address: addrs("10.0.0.1")[0], Node: "node-a", Pod: "web-a", Ready: true, Serving: true},
 			{Address: addrs("10.0.0.3")[0], Serving: true, Terminating: true},
-			{Address: addrs("10.0.0.4")[0], Ready: true, ZoneHints: []string{"z1", "z2"}, NodeHints: []string{"n1"}},
+			{Address: addrs("10.0.0.4")[0], Ready: true, Hints: &model.Hints{Zones: []string{"z1", "z2"}, Nodes: []string{"n1"}}},
 		},
 	}
 	got, problems := convert.Slice(in)

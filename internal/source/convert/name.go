@@ -25,7 +25,7 @@ func NameOf(meta metav1.ObjectMeta) model.Name {
 	if meta.Namespace == "" {
 		return model.Name{Namespace: metav1.NamespaceDefault, Name: meta.Name}
 	}
-	return model.Name{Namespace: meta.Namespace, Name: meta.Name}
+	return model.Name{Namespace: shared(meta.Namespace), Name: meta.Name}
 }
 
 // name checks the name of an object with the given rule. Names end up in rules, comments and paths, so one that is

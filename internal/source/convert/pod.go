@@ -37,7 +37,7 @@ func PodOf(in *corev1.Pod) (*Pod, []Problem) {
 	p := &Pod{
 		Name:        w.name(in.ObjectMeta, validation.IsDNS1123Subdomain),
 		Labels:      in.Labels,
-		Node:        in.Spec.NodeName,
+		Node:        shared(in.Spec.NodeName),
 		Ready:       podReady(&in.Status),
 		Terminating: in.DeletionTimestamp != nil,
 		Finished:    in.Status.Phase == corev1.PodFailed || in.Status.Phase == corev1.PodSucceeded,

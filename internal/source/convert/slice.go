@@ -1,6 +1,9 @@
 package convert
 
 import (
+	"slices"
+	"unique"
+
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -76,11 +79,11 @@ func endpointPort(n *notes, field, name string, proto corev1.Protocol, port int3
 		n.error(field+".port", "%d: %s (left out)", port, portRange)
 		return model.SlicePort{}, false
 	}
-	return model.SlicePort{Name: name, Protocol: p, Port: uint16(port)}, true
+	return model.SlicePort{Name: shared(name), Protocol: p, Port: uint16(port)}, true
 }
 
 func sliceEndpoints(n *notes, family model.Family, in []discoveryv1.Endpoint) []model.Endpoint {
-	var out []model.Endpoint
+	out := make([]model.Endpoint, 0, len(in))
 	for i := range in {
 		field := at("endpoints", i) + ".addresses"
 		if len(in[i].Addresses) == 0 {
@@ -97,7 +100,7 @@ func sliceEndpoints(n *notes, family model.Family, in []discoveryv1.Endpoint) []
 			n.error(at(field, 0), "%q: not an %s address (left out)", text, family)
 		default:
 			e := sliceEndpoint(&in[i])
-			e.Address = addr
+			e.Address, e.Hints = addr, hints(in[i].Hints, out)
 			out = append(out, e)
 		}
 	}
@@ -105,23 +108,38 @@ func sliceEndpoints(n *notes, family model.Family, in []discoveryv1.Endpoint) []
 }
 
 func sliceEndpoint(in *discoveryv1.Endpoint) model.Endpoint {
-	e := model.Endpoint{
-		Node:        orZero(in.NodeName),
+	return model.Endpoint{
+		Node:        shared(orZero(in.NodeName)),
 		Pod:         podName(in.TargetRef),
 		Ready:       in.Conditions.Ready == nil || *in.Conditions.Ready,
 		Serving:     in.Conditions.Serving == nil || *in.Conditions.Serving,
 		Terminating: orZero(in.Conditions.Terminating),
 	}
-	if in.Hints != nil {
-		for _, z := range in.Hints.ForZones {
-			e.ZoneHints = append(e.ZoneHints, z.Name)
-		}
-		for _, nd := range in.Hints.ForNodes {
-			e.NodeHints = append(e.NodeHints, nd.Name)
+}
+
+// hints are those of an endpoint, or those of the one before it if they are the same, as they mostly are.
+func hints(in *discoveryv1.EndpointHints, before []model.Endpoint) *model.Hints {
+	if in == nil || len(in.ForZones)+len(in.ForNodes) == 0 {
+		return nil
+	}
+	out := &model.Hints{}
+	for _, z := range in.ForZones {
+		out.Zones = append(out.Zones, shared(z.Name))
+	}
+	for _, n := range in.ForNodes {
+		out.Nodes = append(out.Nodes, shared(n.Name))
+	}
+	if len(before) > 0 {
+		last := before[len(before)-1].Hints
+		if last != nil && slices.Equal(last.Zones, out.Zones) && slices.Equal(last.Nodes, out.Nodes) {
+			return last
 		}
 	}
-	return e
+	return out
 }
+
+// shared is the same text, held once for all who have it: a node's name is that of thousands of endpoints.
+func shared(s string) string { return unique.Make(s).Value() }
 
 func podName(ref *corev1.ObjectReference) string {
 	if ref == nil || ref.Kind != "Pod" {

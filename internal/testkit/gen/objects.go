@@ -160,7 +160,9 @@ func endpoint(t *rapid.T, f model.Family) model.Endpoint {
 	}).Draw(t, "state")
 	e.Pod = rapid.SampledFrom([]string{"", "new-1", "new-2", "old-1"}).Draw(t, "pod")
 	e.Ready, e.Serving, e.Terminating = state.Ready, state.Serving, state.Terminating
-	e.ZoneHints = rapid.SampledFrom([][]string{nil, {"zone-1"}, {"zone-2"}}).Draw(t, "zoneHints")
-	e.NodeHints = rapid.SampledFrom([][]string{nil, nil, {Node}, {neighbour}}).Draw(t, "nodeHints")
+	e.Hints = &model.Hints{
+		Zones: rapid.SampledFrom([][]string{nil, {"zone-1"}, {"zone-2"}}).Draw(t, "zoneHints"),
+		Nodes: rapid.SampledFrom([][]string{nil, nil, {Node}, {neighbour}}).Draw(t, "nodeHints"),
+	}
 	return e
 }
