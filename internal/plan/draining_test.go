@@ -10,7 +10,10 @@ import (
 
 // Connections to an endpoint outlast its place in the lists for as long as it serves.
 func TestDraining(t *testing.T) {
-	zoned := func(e model.Endpoint, zone string) model.Endpoint { e.Hints = &model.Hints{Zones: []string{zone}}; return e }
+	zoned := func(e model.Endpoint, zone string) model.Endpoint {
+		e.Hints = &model.Hints{Zones: []string{zone}}
+		return e
+	}
 	for name, tt := range map[string]struct {
 		endpoints []model.Endpoint
 		want      []string

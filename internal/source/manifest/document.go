@@ -17,7 +17,10 @@ import (
 
 // document is what one document says. It depends on the text alone, so it is made once for each text.
 type document struct {
+	sum digest
+	// text is empty once nobody asks for the line of a field any more; see forget.
 	text    string
+	begin   int // the line that the content begins on
 	objects []*object
 	// problems are those of the text itself. One that is an error hides which objects the document is about.
 	problems []problem

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"maps"
 	"reflect"
 	"runtime"
@@ -13,13 +14,23 @@ import (
 // file is one file and what it says.
 type file struct {
 	path string
-	text []byte
+	// sum is that of its text, which is not kept: manifests are many times as large as what they mean. It is zero until
+	// the file was read.
+	sum  digest
 	docs []placed
+	// blank is set if the file says nothing at all, as it does from when a shell has opened it (> web.yaml) until the
+	// program whose output it takes has something to say, which can be seconds.
+	blank bool
 	// good are the objects that are right (never nil once settled), and kept those of an earlier text whose place is taken by something wrong.
 	good, kept map[id]*object
 	// unreadable is why the file could not be read; what it said before stays in force.
 	unreadable error
 }
+
+// digest tells one text from another.
+type digest [sha256.Size]byte
+
+func sumOf(text []byte) digest { return sha256.Sum256(text) }
 
 // placed is a document at its place in the file.
 type placed struct {
@@ -34,16 +45,17 @@ func (p placed) lineOf(line int) int { return p.line - 1 + min(max(line, 1), p.h
 
 // setText gives the file a new text. It returns the documents that are new and have to be decoded before settle.
 func (f *file) setText(text []byte) (undecoded []*document) {
-	known := make(map[string]*document, len(f.docs))
+	known := make(map[digest]*document, len(f.docs))
 	for _, d := range f.docs {
-		known[d.text] = d.document
+		known[d.sum] = d.document
 	}
-	f.text, f.docs = text, nil
+	f.sum, f.blank, f.docs = sumOf(text), len(bytes.TrimSpace(text)) == 0, nil
 	for i, c := range split(text) {
-		d := known[string(c.text)]
+		sum := sumOf(c.text)
+		d := known[sum]
 		if d == nil {
-			d = &document{text: string(c.text)}
-			known[d.text] = d
+			d = &document{sum: sum, text: string(c.text)}
+			known[sum] = d
 			undecoded = append(undecoded, d)
 		}
 		f.docs = append(f.docs, placed{document: d, number: i + 1, line: c.line})
@@ -57,7 +69,10 @@ func decodeAll(docs []*document) {
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for _, d := range docs {
 		group.Go(func() error {
-			*d = *decode(d.text)
+			decoded := decode(d.text)
+			decoded.sum = d.sum
+			decoded.forget()
+			*d = *decoded
 			return nil
 		})
 	}
@@ -69,7 +84,7 @@ func decodeAll(docs []*document) {
 func (f *file) settle() {
 	before := f.inForce()
 	f.good, f.kept = make(map[id]*object, len(f.docs)), map[id]*object{}
-	wrong, unknown := map[id]bool{}, f.blank()
+	wrong, unknown := map[id]bool{}, f.blank
 	for _, d := range f.docs {
 		unknown = unknown || d.hidesObjects()
 		for _, o := range d.objects {
@@ -90,10 +105,6 @@ func (f *file) settle() {
 		}
 	}
 }
-
-// blank reports whether the file says nothing at all, as it does from when a shell has opened it (> web.yaml) until the
-// program whose output it takes has something to say, which can be seconds.
-func (f *file) blank() bool { return len(bytes.TrimSpace(f.text)) == 0 }
 
 // inForce are the objects that count, by name.
 func (f *file) inForce() map[id]*object {

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,13 +41,49 @@ func (l *lines) of(text, path string) int {
 // locate gives every problem its line.
 func (d *document) locate() {
 	for i := range d.problems {
-		d.problems[i].line = d.lines.of(d.text, d.problems[i].Field)
+		d.problems[i].line = d.lineAt(d.problems[i].Field)
 	}
 	for _, o := range d.objects {
 		for i := range o.problems {
-			o.problems[i].line = d.lines.of(d.text, join(o.path, o.problems[i].Field))
+			o.problems[i].line = d.lineAt(join(o.path, o.problems[i].Field))
 		}
 	}
+}
+
+// lineAt is the line of the field at a path.
+func (d *document) lineAt(path string) int {
+	if d.text == "" {
+		return d.begin
+	}
+	return d.lines.of(d.text, path)
+}
+
+// forget drops the text, which takes more memory than all that is made of it, unless the line of a field may still be
+// asked for.
+func (d *document) forget() {
+	d.lines = lines{}
+	if !slices.ContainsFunc(d.objects, (*object).toldLater) {
+		d.begin, d.text = firstLine(d.text), ""
+	}
+}
+
+// toldLater reports whether there may be problems that show only beside other objects, at lines within the document.
+func (o *object) toldLater() bool {
+	s, isService := o.value.(service)
+	_, isUnused := o.value.(unused)
+	return o.path != "" || isUnused || isService && s.selector != nil
+}
+
+// firstLine is the first line that is neither blank nor a comment nor a YAML directive.
+func firstLine(text string) int {
+	n := 1
+	for line := range strings.Lines(text) {
+		if !blank([]byte(line)) {
+			break
+		}
+		n++
+	}
+	return n
 }
 
 // steps takes a path apart: "a.b[0].c[x.y/z]" is a, b, 0, c, x.y/z.

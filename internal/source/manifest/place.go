@@ -67,7 +67,7 @@ func (a *assembly) place(o origin) {
 
 // line is the line of a field of the object in its file.
 func (o origin) line(field string) int {
-	return o.doc.lineOf(o.doc.lines.of(o.doc.text, join(o.path, field)))
+	return o.doc.lineOf(o.doc.lineAt(join(o.path, field)))
 }
 
 // tell notes a problem of an object that shows only beside other objects.
@@ -90,7 +90,7 @@ func (a *assembly) tellUnreadable(f *file) {
 }
 
 func (a *assembly) tellBlank(f *file) {
-	if f.unreadable == nil && f.blank() && len(f.kept) > 0 {
+	if f.unreadable == nil && f.blank && len(f.kept) > 0 {
 		a.problems = append(a.problems, Problem{
 			File: f.path, Message: "the file is empty now (what it said before stays in force until the file is removed)",
 		})

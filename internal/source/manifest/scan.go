@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -83,7 +82,7 @@ func (w *watched) refresh(f found) (undecoded []*document, different bool) {
 	if err != nil {
 		return nil, was == nil || was.Error() != err.Error()
 	}
-	if was == nil && w.text != nil && bytes.Equal(text, w.text) {
+	if was == nil && sumOf(text) == w.sum {
 		return nil, false
 	}
 	return w.setText(text), true
