@@ -15,6 +15,7 @@ type Format string
 // The formats, by their names after -o.
 const (
 	Text Format = "text"
+	Wide Format = "wide" // text with more columns, where there are such
 	JSON Format = "json"
 	YAML Format = "yaml"
 )

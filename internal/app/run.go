@@ -32,8 +32,10 @@ func Run(ctx context.Context, in Input, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, claim.Close()) }()
-	err = in.runClaimed(ctx, log)
+	b := &board{since: time.Now(), log: log}
+	end := b.publish(ctx, claim)
+	defer func() { err = errors.Join(err, end()) }()
+	err = in.runClaimed(ctx, b, log)
 	if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
 		return nil // stopped while it was starting
 	}
@@ -41,7 +43,7 @@ func Run(ctx context.Context, in Input, log *slog.Logger) (err error) {
 }
 
 // runClaimed works on the network namespace that is its own.
-func (in Input) runClaimed(ctx context.Context, log *slog.Logger) error {
+func (in Input) runClaimed(ctx context.Context, b *board, log *slog.Logger) error {
 	links, err := link.Here()
 	if err != nil {
 		return err
@@ -54,12 +56,12 @@ func (in Input) runClaimed(ctx context.Context, log *slog.Logger) error {
 		in = in.settle(mode)
 	}
 	log.Info("starting", "mode", in.Config.Mode, "because", because)
-	b, err := modeOf(in.Config).start(ctx, in.Config, log)
+	be, err := modeOf(in.Config).start(ctx, in.Config, log)
 	if err != nil {
 		return err
 	}
-	d := &daemon{Input: in, links: links, log: log, events: make(chan reconcile.Event)}
-	return d.run(ctx, b)
+	d := &daemon{Input: in, links: links, log: log, events: make(chan reconcile.Event), board: b}
+	return d.run(ctx, be)
 }
 
 // checkRun refuses what could only end in rules being taken away by mistake.
@@ -97,10 +99,11 @@ type daemon struct {
 	links  *link.Handle
 	log    *slog.Logger
 	events chan reconcile.Event
+	board  *board
 	told   sync.Once
 }
 
-func (d *daemon) run(ctx context.Context, b backend.Backend) error {
+func (d *daemon) run(ctx context.Context, be backend.Backend) error {
 	host, err := readHost(d.links)
 	if err != nil {
 		return err
@@ -113,8 +116,14 @@ func (d *daemon) run(ctx context.Context, b backend.Backend) error {
 	checks := health.New(func() bool { return loop.Healthy() }, d.log)
 	loop = reconcile.New(reconcile.Config{
 		SyncPeriod: d.Config.SyncPeriod, MinSyncPeriod: d.Config.MinSyncPeriod,
-		Backend: b, Planner: planner, Sweep: sweep, Planned: checks.Update, Log: d.log,
+		Backend: be, Planner: planner, Sweep: sweep, Log: d.log,
+		Planned: func(p *plan.Plan, changes plan.Changes) {
+			checks.Update(p, changes)
+			d.board.planned(p, changes)
+		},
 	})
+	d.board.planned(planner.Plan(), plan.Changes{})
+	d.board.started(d.Config.Mode, be, loop)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { loop.Run(ctx, d.events); return nil })
 	group.Go(func() error { checks.Run(ctx); return nil })
@@ -134,6 +143,7 @@ func (d *daemon) watch(ctx context.Context) error {
 			input.Problems = append(input.Problems, p.Error())
 		}
 		input.Problems = append(input.Problems, unserved(next)...)
+		d.board.read(input.Problems)
 		d.told.Do(func() { d.tellStart(next) })
 		d.send(ctx, reconcile.Event{Input: input})
 		now = next

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/internal/app"
+	"sluice/internal/config"
 )
 
 func newDiff() *cobra.Command {
@@ -12,15 +13,15 @@ func newDiff() *cobra.Command {
 		Use:   "diff --manifests PATH",
 		Short: "Show what would change in this kernel",
 		Long: `Diff compares the rules that these manifests make with those in this kernel, which takes root, or with those in files
-that iptables-save and ip6tables-save wrote. It writes nothing. Lines with - would go, lines with + would come; chains
-that are not of a Service proxy are shown where a jump to one that is would change.
+that iptables-save and ip6tables-save wrote. It writes nothing. Lines with - would go, lines with + would come. In mode
+iptables, chains that are not of a Service proxy are shown where a jump to one that is would change.
 
 Exit status: 0 nothing would change, 1 something would.`,
 		Example: `  sudo sluice diff --manifests /etc/sluice --cluster-cidr 10.244.0.0/16
   iptables-save > now.txt; sluice diff --manifests /etc/sluice --dump now.txt`,
 		Args: none,
 	}
-	in := addInput(cmd, "whose rules to compare: iptables")
+	in := addInput(cmd, "whose rules to compare: nftables or iptables; default: as for run, and iptables with --dump", config.ModeNFTables, config.ModeIPTables)
 	in.addAddresses(cmd)
 	cmd.Flags().StringVar(&o.Dump, "dump", "", "compare with this `file`, written by iptables-save or ip6tables-save")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

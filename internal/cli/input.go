@@ -3,6 +3,8 @@ package cli
 import (
 	"fmt"
 	"net/netip"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,13 +19,15 @@ type input struct {
 	config    *config.Flags
 }
 
-// addInput declares the flags; modes says what --mode takes.
-func addInput(cmd *cobra.Command, modes string) *input {
+// addInput declares the flags. usage says what --mode is for, and what it is by default; modes are those it takes.
+func addInput(cmd *cobra.Command, usage string, modes ...string) *input {
 	in := &input{}
 	fs := cmd.Flags()
 	fs.StringArrayVarP(&in.manifests, "manifests", "f", nil, "read Services, EndpointSlices, Pods and Nodes from this `path`: a file or a folder, or - for standard input; repeatable")
 	in.config = config.NewFlags(fs)
-	in.config.Mode(modes)
+	in.config.Mode(usage)
+	complete(cmd, "mode", modes)
+	complete(cmd, "detect-local-mode", []string{"ClusterCIDR", "NodeCIDR", "BridgeInterface", "InterfaceNamePrefix"})
 	return in
 }
 
@@ -53,26 +57,43 @@ func (in *input) read(cmd *cobra.Command) (app.Input, error) {
 }
 
 // format is the flag -o.
-type format app.Format
+type format struct {
+	is      app.Format
+	allowed []string
+}
 
-func addFormat(cmd *cobra.Command) *app.Format {
-	f := format(app.Text)
-	cmd.Flags().VarP(&f, "output", "o", "how to print: text, json or yaml")
-	return (*app.Format)(&f)
+// addFormat declares -o with the formats that every verb has, and more.
+func addFormat(cmd *cobra.Command, more ...app.Format) *app.Format {
+	f := &format{is: app.Text}
+	for _, is := range append(append([]app.Format{app.Text}, more...), app.JSON, app.YAML) {
+		f.allowed = append(f.allowed, string(is))
+	}
+	cmd.Flags().VarP(f, "output", "o", "how to print: "+f.list())
+	complete(cmd, "output", f.allowed)
+	return &f.is
+}
+
+// complete has the shell offer words for a flag.
+func complete(cmd *cobra.Command, flag string, words []string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+}
+
+func (f *format) list() string {
+	last := len(f.allowed) - 1
+	return strings.Join(f.allowed[:last], ", ") + " or " + f.allowed[last]
 }
 
 // String is the value of the flag.
-func (f *format) String() string { return string(*f) }
+func (f *format) String() string { return string(f.is) }
 
 // Type is the word for a value in help.
 func (f *format) Type() string { return "format" }
 
-// Set takes text, json or yaml.
+// Set takes a format that is allowed.
 func (f *format) Set(s string) error {
-	switch app.Format(s) {
-	case app.Text, app.JSON, app.YAML:
-		*f = format(s)
-		return nil
+	if !slices.Contains(f.allowed, s) {
+		return fmt.Errorf("want %s", f.list())
 	}
-	return fmt.Errorf("want text, json or yaml")
+	f.is = app.Format(s)
+	return nil
 }

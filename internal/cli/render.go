@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/internal/app"
+	"sluice/internal/config"
 )
 
 func newRender() *cobra.Command {
@@ -13,21 +14,24 @@ func newRender() *cobra.Command {
 		Short: "Print the rules that manifests make",
 		Long: `Render prints what "sluice run" would write for these manifests. It needs no privilege.
 
+--mode nftables prints one table for "nft -f", for both families.
+
 --mode iptables prints input for iptables-restore and ip6tables-restore. Either takes one family only, so --family
 chooses it; without --family it is IPv4, and IPv6 where all Services are IPv6. If there are Services of the other family
 as well, a line on standard error says so.
 
 --mode plan prints the plan that the rules are made of: for each Service port its frontends, where each kind of client
 goes, and every endpoint with the rule that left it out. -o json and -o yaml are for this mode.`,
-		Example: `  sluice render --manifests examples/registry.yaml --node node1 | iptables-restore --test
-  sluice render --manifests examples/dual-stack.yaml --node node1 --family ipv6 | ip6tables-restore --test
+		Example: `  sluice render --manifests examples/registry.yaml --node node1 | nft --check -f -
+  sluice render --manifests examples/dual-stack.yaml --node node1 --mode iptables --family ipv6 | ip6tables-restore --test
   sluice render --manifests examples/registry.yaml --node node1 --mode plan`,
 		Args: none,
 	}
-	in := addInput(cmd, "what to print: plan or iptables")
+	in := addInput(cmd, "what to print: nftables (default), iptables or plan", config.ModeNFTables, config.ModeIPTables, config.ModePlan)
 	in.addAddresses(cmd)
 	output := addFormat(cmd)
-	cmd.Flags().StringVar(&family, "family", "", "the `family` to print: ipv4 or ipv6")
+	cmd.Flags().StringVar(&family, "family", "", "the `family` to print: ipv4 or ipv6; of mode iptables")
+	complete(cmd, "family", []string{"ipv4", "ipv6"})
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		input, err := in.read(cmd)
 		if err != nil {

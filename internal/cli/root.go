@@ -68,7 +68,7 @@ failed; 2 wrong usage or unreadable input.`,
 		},
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return app.WrongInput(err) })
-	root.AddCommand(newRun(), newRender(), newDiff(), newTrace(), newCleanup(), newDemo(), newVersion())
+	root.AddCommand(newRun(), newRender(), newDiff(), newTrace(), newStatus(), newCleanup(), newDemo(), newVersion())
 	return root
 }
 

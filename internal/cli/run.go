@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/internal/app"
+	"sluice/internal/config"
 )
 
 func newRun() *cobra.Command {
@@ -25,7 +26,7 @@ flags beside --config.`,
   sudo sluice run --manifests /etc/sluice --config kube-proxy.yaml`,
 		Args: none,
 	}
-	in := addInput(cmd, "how to do it: iptables")
+	in := addInput(cmd, "how to do it: nftables or iptables; default: nftables where the kernel can, else iptables", config.ModeNFTables, config.ModeIPTables)
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "tell more")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		input, err := in.read(cmd)

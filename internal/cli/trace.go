@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/internal/app"
+	"sluice/internal/config"
 )
 
 func newTrace() *cobra.Command {
@@ -15,17 +16,17 @@ func newTrace() *cobra.Command {
 		Long: `Trace follows the first packet of a new connection and says where it ends: at which endpoints and how likely each is,
 refused, dropped, or left to plain routing.
 
---mode plan answers from the plan; --mode iptables walks the rules that the manifests make. --live walks the rules in
-this kernel (root), and --dump those in a file that iptables-save or ip6tables-save wrote, whoever made them; neither
-needs manifests, but the node's addresses matter: give them with --node-address, or a Node object. A match that the walk
-cannot decide leads both ways, and a step says so.`,
+--mode plan answers from the plan; the other modes walk the rules that the manifests make. --live walks the rules in this
+kernel (root), which are the table of mode nftables if there is one, else those of iptables, whoever made them; --dump
+walks those in a file that iptables-save or ip6tables-save wrote. Neither needs manifests, but the node's addresses matter:
+give them with --node-address, or a Node object. A match that the walk cannot decide leads both ways, and a step says so.`,
 		Example: `  sluice trace --manifests examples/registry.yaml --node node1 --from 172.17.0.9 --to 10.10.10.2:22
   sluice trace --manifests examples/mysql-service.yaml --node node1 --from 203.0.113.7 --to 192.168.10.11:30964/TCP -o json
   sudo sluice trace --live --from 203.0.113.7 --to 10.96.0.10:53/udp
   sluice trace --dump saved.txt --node-address 192.168.10.11 --from 203.0.113.7 --to '[fd00:96::10]:53/UDP'`,
 		Args: none,
 	}
-	in := addInput(cmd, "what to walk: plan or iptables")
+	in := addInput(cmd, "what to walk: nftables (default), iptables or plan; default with --live: what is in this kernel", config.ModeNFTables, config.ModeIPTables, config.ModePlan)
 	in.addAddresses(cmd)
 	output := addFormat(cmd)
 	fs := cmd.Flags()

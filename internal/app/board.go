@@ -1,0 +1,171 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"sluice/internal/backend"
+	"sluice/internal/plan"
+	"sluice/internal/reconcile"
+	"sluice/internal/status"
+)
+
+// board is what a daemon knows of itself, gathered for those who ask. Its zero value is that of one that starts.
+type board struct {
+	since time.Time
+	log   *slog.Logger
+
+	mu      sync.Mutex // guards all following fields
+	mode    string
+	loop    *reconcile.Loop
+	backend backend.Backend
+	node    string
+	ports   map[plan.PortID]*plan.Port
+	// What is wrong with the objects, and with the node.
+	inputProblems, nodeProblems []string
+}
+
+// publish has b answer at l, until the function that it returns closes l.
+func (b *board) publish(ctx context.Context, l net.Listener) (end func() error) {
+	ctx, stop := context.WithCancel(ctx)
+	var answering sync.WaitGroup
+	answering.Go(func() { status.Serve(ctx, l, b.report) })
+	return func() error {
+		stop()
+		err := l.Close()
+		answering.Wait()
+		return err
+	}
+}
+
+// started is told of the parts once they are there.
+func (b *board) started(mode string, be backend.Backend, l *reconcile.Loop) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mode, b.backend, b.loop = mode, be, l
+}
+
+// planned follows the plan.
+func (b *board) planned(p *plan.Plan, changes plan.Changes) {
+	var problems []string
+	for _, problem := range p.NodeProblems() {
+		problems = append(problems, problem.String())
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.node, b.nodeProblems = p.Node.Name, problems
+	if b.ports == nil {
+		b.ports = map[plan.PortID]*plan.Port{}
+	}
+	for _, c := range changes.Ports {
+		if c.New == nil {
+			delete(b.ports, c.ID)
+		} else {
+			b.ports[c.ID] = c.New
+		}
+	}
+}
+
+// read is told what is wrong with the objects as they are now.
+func (b *board) read(problems []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.inputProblems = problems
+}
+
+// report is all of it. It copies under the lock and thinks without it, so that it does not hold up the loop.
+func (b *board) report(ctx context.Context) status.Report {
+	b.mu.Lock()
+	r := status.Report{
+		Mode: b.mode, Node: b.node, Since: b.since, Ports: []status.Port{},
+		Problems: slices.Concat(b.inputProblems, b.nodeProblems),
+	}
+	loop, be, ports := b.loop, b.backend, maps.Clone(b.ports)
+	b.mu.Unlock()
+	if loop == nil {
+		return r
+	}
+	r.Healthy, r.Applied = loop.Healthy(), applied(loop.Summary())
+	states := loop.Status()
+	connections := b.connections(ctx, be)
+	for _, id := range slices.SortedFunc(maps.Keys(states), plan.PortID.Compare) {
+		port := portStatus(id, states[id], ports[id])
+		if n, ok := connections[id]; ok {
+			port.Connections = &n
+		}
+		r.Ports = append(r.Ports, port)
+		if ports[id] == nil {
+			continue
+		}
+		for _, p := range ports[id].Problems() {
+			r.Problems = append(r.Problems, p.String())
+		}
+	}
+	return r
+}
+
+// connections are those that the mode counts, if it does.
+func (b *board) connections(ctx context.Context, be backend.Backend) map[plan.PortID]uint64 {
+	counter, ok := be.(backend.Counter)
+	if !ok {
+		return nil
+	}
+	n, err := counter.Connections(ctx)
+	if err != nil {
+		b.log.Warn("connections cannot be counted", "error", err)
+	}
+	return n
+}
+
+func applied(s reconcile.Summary) *status.Applied {
+	if s.Applies == 0 {
+		return nil
+	}
+	return &status.Applied{
+		Last: s.LastApply, LastSeconds: s.Took.Seconds(), Times: s.Applies,
+		Failures: s.Failures, Written: s.Written, Restored: s.Restored,
+	}
+}
+
+// portStatus is one Service port's; p is nil where it is about to go.
+func portStatus(id plan.PortID, s reconcile.Status, p *plan.Port) status.Port {
+	out := status.Port{
+		Namespace: id.Service.Namespace, Name: id.Service.Name, Port: id.Port,
+		Protocol: id.Protocol.String(), Family: id.Family.String(),
+		State: string(s.State), Since: s.Since, Error: s.Error,
+	}
+	if p == nil {
+		return out
+	}
+	out.Frontends, out.Endpoints = len(p.Frontends), endpointsInUse(p)
+	for _, f := range p.Frontends {
+		if f.Kind == plan.ClusterIP {
+			out.Number = f.Port
+		}
+	}
+	return out
+}
+
+// endpointsInUse is how many endpoints any client at any frontend may be sent to.
+func endpointsInUse(p *plan.Port) int {
+	used := map[netip.AddrPort]bool{}
+	lists := map[plan.List]bool{}
+	for _, f := range p.Frontends {
+		for _, r := range p.Access(f.Kind) {
+			if r.Action != plan.Forward || lists[r.List] {
+				continue
+			}
+			lists[r.List] = true
+			for _, e := range p.Endpoints(r.List) {
+				used[e.AddrPort] = true
+			}
+		}
+	}
+	return len(used)
+}

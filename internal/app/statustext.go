@@ -1,0 +1,119 @@
+package app
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"sluice/internal/status"
+)
+
+// statusView is a daemon's report to print. Its JSON is that of the report.
+type statusView struct {
+	status.Report
+	now  time.Time
+	wide bool
+}
+
+func (v statusView) text(out io.Writer) error {
+	var b strings.Builder
+	v.head(&b)
+	if len(v.Ports) > 0 {
+		b.WriteString("\n")
+		v.table(&b)
+	}
+	v.wrong(&b)
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+func (v statusView) head(b *strings.Builder) {
+	health := "healthy"
+	if !v.Healthy {
+		health = "NOT healthy: changes do not reach the kernel"
+	}
+	fmt.Fprintf(b, "mode %s on node %s, running for %s, %s\n", cmp.Or(v.Mode, "(not chosen yet)"), cmp.Or(v.Node, "(no name)"), age(v.now.Sub(v.Since)), health)
+	a := v.Applied
+	if a == nil {
+		b.WriteString("the kernel has not been written yet\n")
+		return
+	}
+	took := time.Duration(a.LastSeconds * float64(time.Second)).Round(10 * time.Microsecond)
+	fmt.Fprintf(b, "the kernel was brought up to date %d times, last %s ago in %s; %d objects written", a.Times, age(v.now.Sub(a.Last)), took, a.Written)
+	if a.Restored > 0 {
+		fmt.Fprintf(b, ", %d of them since others had changed them", a.Restored)
+	}
+	if a.Failures > 0 {
+		fmt.Fprintf(b, "; the last %d times failed", a.Failures)
+	}
+	b.WriteString("\n")
+}
+
+func (v statusView) table(b *strings.Builder) {
+	w := tabwriter.NewWriter(b, 0, 0, 3, ' ', 0)
+	row := func(frontends string, cells ...string) {
+		if v.wide {
+			cells = append(cells, frontends)
+		}
+		_, _ = fmt.Fprintln(w, strings.Join(cells, "\t")) // it is written to memory
+	}
+	row("FRONTENDS", "NAMESPACE", "NAME", "PORT", "FAMILY", "STATE", "ENDPOINTS", "CONNECTIONS", "AGE")
+	for _, p := range v.Ports {
+		row(strconv.Itoa(p.Frontends), p.Namespace, p.Name, portCell(p), p.Family, p.State, strconv.Itoa(p.Endpoints), connections(p), age(v.now.Sub(p.Since)))
+	}
+	_ = w.Flush()
+}
+
+// wrong lists what is wrong with Service ports and with the objects.
+func (v statusView) wrong(b *strings.Builder) {
+	var lines []string
+	for _, p := range v.Ports {
+		if failed(p) {
+			lines = append(lines, fmt.Sprintf("Service %s/%s %s %s: %s", p.Namespace, p.Name, portCell(p), p.Family, p.Error))
+		}
+	}
+	lines = append(lines, v.Problems...)
+	if len(lines) > 0 {
+		b.WriteString("\nProblems\n")
+	}
+	for _, l := range lines {
+		b.WriteString("  " + strings.ReplaceAll(l, "\n", "\n    ") + "\n")
+	}
+}
+
+// portCell is like "http:80/TCP", or "80/TCP" for a port without a name.
+func portCell(p status.Port) string {
+	number := "-"
+	if p.Number != 0 {
+		number = strconv.Itoa(int(p.Number))
+	}
+	if p.Port != "" {
+		number = p.Port + ":" + number
+	}
+	return number + "/" + p.Protocol
+}
+
+func connections(p status.Port) string {
+	if p.Connections == nil {
+		return "-"
+	}
+	return strconv.FormatUint(*p.Connections, 10)
+}
+
+// age is a duration in one unit, of which there are at least two.
+func age(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%ds", max(d, 0)/time.Second)
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d < 2*day:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	}
+	return fmt.Sprintf("%dd", d/day)
+}

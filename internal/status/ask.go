@@ -1,0 +1,33 @@
+package status
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+)
+
+// Ask asks the daemon at the other end of conn, and closes it.
+func Ask(conn net.Conn) (Report, error) {
+	a, err := ask(conn)
+	switch {
+	case err != nil:
+		return Report{}, fmt.Errorf("ask the daemon: %w", err)
+	case a.Report == nil:
+		return Report{}, fmt.Errorf("ask the daemon: it answers: %s", a.Error)
+	}
+	return *a.Report, nil
+}
+
+func ask(conn net.Conn) (a answer, err error) {
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	if err := conn.SetDeadline(time.Now().Add(2 * patience)); err != nil {
+		return a, err
+	}
+	if _, err := io.WriteString(conn, request); err != nil {
+		return a, err
+	}
+	return a, json.NewDecoder(conn).Decode(&a)
+}

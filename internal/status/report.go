@@ -1,0 +1,46 @@
+package status
+
+import "time"
+
+// Report is what a daemon does at one moment.
+type Report struct {
+	Mode  string    `json:"mode"`
+	Node  string    `json:"node,omitempty"`
+	Since time.Time `json:"since"` // when the daemon started
+	// Healthy is set while changes reach the kernel in time.
+	Healthy bool `json:"healthy"`
+	// Applied is absent before the first time that the kernel was brought up to date.
+	Applied *Applied `json:"applied,omitempty"`
+	// Problems are what is wrong with the objects and with the node, a line each.
+	Problems []string `json:"problems,omitempty"`
+	Ports    []Port   `json:"servicePorts"`
+}
+
+// Applied is how bringing the kernel up to date went so far.
+type Applied struct {
+	Last        time.Time `json:"last"`
+	LastSeconds float64   `json:"lastSeconds"` // how long it took
+	Times       int       `json:"times"`
+	Failures    int       `json:"failures"` // the last ones that failed, in a row
+	Written     int       `json:"written"`  // objects
+	Restored    int       `json:"restored"` // objects that somebody else had changed
+}
+
+// Port is how far a Service port is in the kernel, in one family.
+type Port struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Port      string `json:"port,omitempty"`   // its name
+	Number    uint16 `json:"number,omitempty"` // at its cluster IP
+	Protocol  string `json:"protocol"`
+	Family    string `json:"family"`
+
+	State string    `json:"state"`
+	Since time.Time `json:"since"`
+	Error string    `json:"error,omitempty"` // in the kernel's words
+
+	Frontends int `json:"frontends"` // addresses at which it answers
+	Endpoints int `json:"endpoints"` // that connections go to
+	// Connections is how many there have been since the counter was made. It is absent where the mode counts none.
+	Connections *uint64 `json:"connections,omitempty"`
+}

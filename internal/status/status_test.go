@@ -1,0 +1,108 @@
+package status
+
+import (
+	"context"
+	"io"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+)
+
+// listen serves report at a socket of the test's own until the test ends, and checks that nothing is left then.
+func listen(t *testing.T, report func(context.Context) Report) (dial func() net.Conn, end func()) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "socket")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	ctx, stop := context.WithCancel(context.Background())
+	go func() { defer close(done); Serve(ctx, l, report) }()
+	end = func() {
+		stop()
+		_ = l.Close() // it may be closed already
+		<-done
+	}
+	t.Cleanup(func() { end(); goleak.VerifyNone(t) })
+	return func() net.Conn {
+		t.Helper()
+		conn, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		return conn
+	}, end
+}
+
+func TestAsk(t *testing.T) {
+	noon := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+	count := uint64(7)
+	want := Report{
+		Mode: "nftables", Node: "node-a", Since: noon, Healthy: true,
+		Applied:  &Applied{Last: noon.Add(time.Minute), LastSeconds: 0.25, Times: 3, Failures: 1, Written: 20, Restored: 2},
+		Problems: []string{"Service shop/web: no <good>"},
+		Ports: []Port{
+			{Namespace: "shop", Name: "web", Port: "http", Number: 80, Protocol: "TCP", Family: "IPv4", State: "done", Since: noon, Frontends: 2, Endpoints: 3, Connections: &count},
+			{Namespace: "shop", Name: "bad", Protocol: "UDP", Family: "IPv6", State: "error", Since: noon, Error: "no such file or directory"},
+		},
+	}
+	dial, _ := listen(t, func(context.Context) Report { return want })
+	for range 2 * atOnce {
+		got, err := Ask(dial())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestUnknownRequestIsRefused(t *testing.T) {
+	dial, _ := listen(t, func(context.Context) Report { t.Error("it was answered"); return Report{} })
+	for _, text := range []string{"\n", "shutdown\n", strings.Repeat("x", 1000)} {
+		conn := dial()
+		if _, err := io.WriteString(conn, text); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := io.ReadAll(conn); !strings.Contains(string(got), `"error"`) {
+			t.Errorf("%.10q is answered by %q", text, got)
+		}
+	}
+}
+
+// Those who come and say nothing, or never read, hold up neither the others nor the end.
+func TestStuckClientsHoldUpNothing(t *testing.T) {
+	large := Report{Problems: []string{strings.Repeat("long ", 1<<20)}}
+	dial, end := listen(t, func(context.Context) Report { return large })
+	_ = dial().Close()
+	_ = dial() // says nothing
+	if _, err := io.WriteString(dial(), request); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Ask(dial()); err != nil {
+		t.Error(err)
+	}
+	for range 3 * atOnce {
+		_ = dial()
+	}
+	end() // without waiting for anybody's patience to end: nobody else closes these connections
+}
+
+func TestAskTellsOfSilence(t *testing.T) {
+	client, server := net.Pipe()
+	go func() {
+		_, _ = io.ReadAtLeast(server, make([]byte, len(request)), len(request))
+		_ = server.Close()
+	}()
+	if _, err := Ask(client); err == nil || !strings.Contains(err.Error(), "ask the daemon") {
+		t.Errorf("error %v", err)
+	}
+}
