@@ -124,18 +124,18 @@ type buckets struct {
 	spare    int // how many have a number and no use
 }
 
-// newBuckets has those that are always there.
-func newBuckets() *buckets {
-	b := &buckets{last: firstBucket - 1}
-	b.stand()
-	return b
-}
-
-// stand uses the buckets that are always there, once.
-func (b *buckets) stand() {
+// newBuckets has those that are known under their numbers, and those that are always there.
+func newBuckets(known bucketTable) *buckets {
+	b := &buckets{byNumber: known, last: firstBucket - 1}
+	for n, k := range known {
+		if k != (bucket{}) {
+			b.spare, b.last = b.spare+1, bucketNumber(n)
+		}
+	}
 	for n := range standingBuckets {
 		_, _ = b.use(bucket{slots: uint32(n + 1)}) // there is room for these
 	}
+	return b
 }
 
 // use counts a use of a bucket, which gets a number if it has none.
@@ -152,14 +152,6 @@ func (b *buckets) use(want bucket) (bucketNumber, error) {
 		b.spare--
 	}
 	return n, nil
-}
-
-// adopt enters a bucket under the number that it has in the kernel, unless it or the number is there already.
-func (b *buckets) adopt(n bucketNumber, known bucket) {
-	if _, ok := b.find(known); !ok && n >= firstBucket && n <= bucketNumber(maxBucket) && b.byNumber[n] == (bucket{}) {
-		b.byNumber[n], b.last = known, max(b.last, n)
-		b.spare++
-	}
 }
 
 // drop takes back a use.

@@ -40,7 +40,7 @@ type dirt struct {
 func Compile(p *plan.Plan, opts Options) *Ruleset {
 	r := &Ruleset{
 		opts: opts, structure: newStructure(&p.Node, opts), ports: make(map[plan.PortID]*port, len(p.Ports)),
-		stocks: newStocks(), problems: map[plan.PortID]error{},
+		stocks: newStocks(bucketTable{}), problems: map[plan.PortID]error{},
 		dirty: dirt{ports: make(map[plan.PortID]struct{}, len(p.Ports)), table: true},
 	}
 	r.setNode(&p.Node)
@@ -73,27 +73,30 @@ func (r *Ruleset) setNode(n *plan.Node) {
 // replace compiles a Service port and puts it in the place of the old one. A nil plan takes it away.
 func (r *Ruleset) replace(id plan.PortID, p *plan.Port) {
 	old := r.ports[id]
-	now, err := r.compile(p, old)
-	r.release(old, now)
+	if old == nil {
+		r.put(id, p, [2]list{})
+		return
+	}
+	delete(r.ports, id)
 	old.tally(&r.sizes.count, -1)
-	now.tally(&r.sizes.count, 1)
-	r.dirty.ports[id] = struct{}{}
-	if r.ports[id] = now; now == nil {
-		delete(r.ports, id)
-	}
-	if r.problems[id] = err; err == nil {
-		delete(r.problems, id)
-	}
+	r.put(id, p, old.lists)
+	r.release(old, r.ports[id])
 }
 
-func (r *Ruleset) compile(p *plan.Port, old *port) (*port, error) {
+// put compiles a Service port, with the numbers that it had, and enters it.
+func (r *Ruleset) put(id plan.PortID, p *plan.Port, had [2]list) {
+	r.dirty.ports[id] = struct{}{}
+	delete(r.problems, id)
 	if p == nil {
-		return nil, nil
+		return
 	}
-	if old == nil {
-		old = &port{}
+	now, err := r.compilePort(p, had)
+	if err != nil {
+		r.problems[id] = err
+		return
 	}
-	return r.compilePort(p, old.lists)
+	r.ports[id] = now
+	now.tally(&r.sizes.count, 1)
 }
 
 // settle does what remains when all ports are compiled: those that were left out may have room now.
@@ -101,9 +104,12 @@ func (r *Ruleset) settle(p *plan.Plan) {
 	for _, id := range slices.SortedFunc(maps.Keys(r.problems), plan.PortID.Compare) {
 		r.replace(id, p.Ports[id])
 	}
-	r.buckets.collect()
 	r.dirty.table = r.sizes.grow() || r.dirty.table
 }
+
+// collect forgets chains that no list is balanced by any more, if there are many. The kernel may have ports as they were
+// and not as they are wanted, which need the chains still: call it only when there are none such.
+func (r *Ruleset) collect() { r.buckets.collect() }
 
 // takeDirty is what changed since the last call.
 func (r *Ruleset) takeDirty() dirt {

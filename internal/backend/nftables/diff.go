@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"sluice/internal/nft"
+	"sluice/internal/plan"
 )
 
 // delta is what to do to a table. Collect it by calling port, node and buckets with what was written and what is wanted,
@@ -52,12 +53,23 @@ func (d *delta) port(old, now *port) {
 	if old == now {
 		return
 	}
-	d.frontends(old, now)
-	for i := range 2 {
-		d.list(old.side(i), now.side(i))
+	if old == nil {
+		old = noPort
+	}
+	if now == nil {
+		now = noPort
+	}
+	if !old.sameFrontends(now) {
+		d.elements(old.frontends, now.frontends)
+	}
+	for i := range old.lists {
+		d.list(side{&old.lists[i], old}, side{&now.lists[i], now})
 	}
 	d.share(old, now)
 }
+
+// noPort is a port without any element.
+var noPort = &port{plan: &plan.Port{}}
 
 // setKey is an element's place in the table.
 type setKey struct {
@@ -89,25 +101,14 @@ func (d *delta) elements(old, now func(func(setID, *nft.Element) bool)) {
 	}
 }
 
-// frontends collects the elements by which clients find a port.
-func (d *delta) frontends(old, now *port) {
-	if old.sameFrontends(now) {
-		return
-	}
-	d.elements(old.frontends, now.frontends)
-}
-
 // sameFrontends reports whether the frontends' elements are the same for sure.
 func (p *port) sameFrontends(q *port) bool {
-	if p == nil || q == nil {
-		return p == q
-	}
 	a, b := p.plan, q.plan
 	return slices.Equal(a.Frontends, b.Frontends) && slices.Equal(p.sources, q.sources) && (a.Sources == nil) == (b.Sources == nil) &&
 		p.routes(a.Internal) == q.routes(b.Internal) && p.routes(a.External) == q.routes(b.External)
 }
 
-// node collects the elements that depend on the node. Either may be nil.
+// node collects the elements that depend on the node.
 func (d *delta) node(old, now *nodePart) {
 	if old != now {
 		d.elements(old.elements, now.elements)

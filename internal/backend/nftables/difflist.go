@@ -8,14 +8,6 @@ type side struct {
 	port *port
 }
 
-// side is the list at a place among the port's; of a nil port, one that is not used.
-func (p *port) side(i int) side {
-	if p == nil {
-		return side{list: &list{}}
-	}
-	return side{&p.lists[i], p}
-}
-
 // list collects what turns one list of a port into another.
 func (d *delta) list(old, now side) {
 	if old.number == now.number {
@@ -102,18 +94,14 @@ func (d *delta) turns(old, now side) {
 
 // share collects the elements that ports share.
 func (d *delta) share(old, now *port) {
-	if old != nil {
-		for k := range old.shared {
-			if !now.shares(k) {
-				d.shared = append(d.shared, sharedChange{k, -1, old.plan.ID.Service})
-			}
+	for k := range old.shared {
+		if !now.shares(k) {
+			d.shared = append(d.shared, sharedChange{k, -1, old.plan.ID.Service})
 		}
 	}
-	if now != nil {
-		for k := range now.shared {
-			if !old.shares(k) {
-				d.shared = append(d.shared, sharedChange{k, 1, now.plan.ID.Service})
-			}
+	for k := range now.shared {
+		if !old.shares(k) {
+			d.shared = append(d.shared, sharedChange{k, 1, now.plan.ID.Service})
 		}
 	}
 }

@@ -138,8 +138,9 @@ type stocks struct {
 	buckets *buckets
 }
 
-func newStocks() stocks {
-	return stocks{lists: numbers{max: maxList}, buckets: newBuckets()}
+// newStocks are full, but for the buckets that are known.
+func newStocks(known bucketTable) stocks {
+	return stocks{lists: numbers{max: maxList}, buckets: newBuckets(known)}
 }
 
 // release gives back what p has and next has not. Either may be nil.

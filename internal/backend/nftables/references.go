@@ -60,10 +60,7 @@ func (p *port) shared(yield func(sharedKey) bool) {
 
 // shares reports whether shared yields k.
 func (p *port) shares(k sharedKey) bool {
-	switch {
-	case p == nil:
-		return false
-	case k.port == 0:
+	if k.port == 0 {
 		return slices.ContainsFunc(p.plan.Frontends, func(fe plan.Frontend) bool {
 			own, ok := addressKey(fe, p.family())
 			return ok && own == k

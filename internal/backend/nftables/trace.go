@@ -12,12 +12,12 @@ import (
 // Trace walks a new connection's first packet through the table.
 func (r *Ruleset) Trace(pkt plan.Packet) trace.Result {
 	host := nftwalk.Host{Addrs: r.addresses, RouteLocalnet: r.structure.localhost}
-	return nftwalk.Walk(newTable(r.contents()), pkt, host)
+	return nftwalk.Walk(newWalked(r.contents()), pkt, host)
 }
 
-// table is contents as the walk sees them. Elements are looked up in an index of their set, made when it is first asked
+// walked is contents as the walk sees them. Elements are looked up in an index of their set, made when it is first asked
 // for: most packets meet few sets.
-type table struct {
+type walked struct {
 	contents *contents
 	chains   []*nft.Chain
 	byName   map[string]setID
@@ -25,8 +25,8 @@ type table struct {
 	index    [setCount]map[nft.Value]nft.Element
 }
 
-func newTable(c *contents) *table {
-	t := &table{contents: c, byName: map[string]setID{}}
+func newWalked(c *contents) *walked {
+	t := &walked{contents: c, byName: map[string]setID{}}
 	for ch := range c.chains {
 		t.chains = append(t.chains, ch)
 	}
@@ -38,10 +38,10 @@ func newTable(c *contents) *table {
 }
 
 // Chains are all chains.
-func (t *table) Chains() []*nft.Chain { return t.chains }
+func (t *walked) Chains() []*nft.Chain { return t.chains }
 
 // Chain finds a chain.
-func (t *table) Chain(name string) *nft.Chain {
+func (t *walked) Chain(name string) *nft.Chain {
 	for _, c := range t.chains {
 		if c.Name == name {
 			return c
@@ -51,7 +51,7 @@ func (t *table) Chain(name string) *nft.Chain {
 }
 
 // Set finds the definition of a set.
-func (t *table) Set(name string) *nft.Set {
+func (t *walked) Set(name string) *nft.Set {
 	if id, ok := t.byName[name]; ok {
 		return &t.sets[id]
 	}
@@ -59,7 +59,7 @@ func (t *table) Set(name string) *nft.Set {
 }
 
 // Find finds an element.
-func (t *table) Find(set string, key nft.Value) (e nft.Element, ok bool) {
+func (t *walked) Find(set string, key nft.Value) (e nft.Element, ok bool) {
 	id, ok := t.byName[set]
 	if !ok {
 		return e, false

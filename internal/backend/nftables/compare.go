@@ -1,0 +1,62 @@
+package nftables
+
+import (
+	"hash/maphash"
+	"iter"
+
+	"sluice/internal/nft"
+)
+
+// compare collects what makes a set of the kernel hold what c says, and counts in refs what ports share. It keeps a few
+// bytes of each element, not the elements: a set may have as many as there are endpoints.
+func (d *delta) compare(c *contents, set setID, refs references, have iter.Seq[*nft.Element]) {
+	m := matcher{seed: maphash.MakeSeed(), missing: map[uint64]uint64{}}
+	for e := range c.elements(set, refs) {
+		key, rest := m.hash(e)
+		m.missing[key] = rest
+	}
+	for e := range have {
+		key, rest := m.hash(e)
+		switch want, ok := m.missing[key]; {
+		case !ok:
+			d.take(set, e)
+		case want == rest:
+			delete(m.missing, key)
+		default:
+			d.remove[set] = append(d.remove[set], *e)
+		}
+	}
+	for e := range c.elements(set, references{}) {
+		if key, _ := m.hash(e); m.has(key) {
+			d.add[set] = append(d.add[set], *e)
+		}
+	}
+}
+
+// take collects an element that goes, at once or, if packets on their way may be led to it, last.
+func (d *delta) take(set setID, e *nft.Element) {
+	switch {
+	case set.ofIPv4() == setEndpoints, set.ofIPv4() == setAffineSlots, set == setRoundRobin, set == setBuckets:
+		d.last[set] = append(d.last[set], *e)
+	default:
+		d.remove[set] = append(d.remove[set], *e)
+	}
+}
+
+// matcher knows the elements that are wanted and were not met, by hashes of the key and of the rest.
+type matcher struct {
+	seed    maphash.Seed
+	missing map[uint64]uint64
+}
+
+func (m *matcher) has(key uint64) bool {
+	_, ok := m.missing[key]
+	return ok
+}
+
+// hash leaves out what the kernel counts.
+func (m *matcher) hash(e *nft.Element) (key, rest uint64) {
+	key = maphash.Comparable(m.seed, [2]nft.Value{e.Key, e.End})
+	rest = maphash.Comparable(m.seed, nft.Element{Data: e.Data, Verdict: e.Verdict, Comment: e.Comment})
+	return key, rest
+}
