@@ -68,10 +68,18 @@ func apply[K comparable, V any](to, changed map[K]*V) {
 
 func diff[K comparable, V any](old, new map[K]*V) map[K]*V {
 	changed := map[K]*V{}
+	kept := 0
 	for k, v := range new {
-		if was, ok := old[k]; !ok || (was != v && !reflect.DeepEqual(was, v)) {
+		was, ok := old[k]
+		if ok {
+			kept++
+		}
+		if !ok || (was != v && !reflect.DeepEqual(was, v)) {
 			changed[k] = v
 		}
+	}
+	if kept == len(old) {
+		return changed // nothing is gone
 	}
 	for k := range old {
 		if _, ok := new[k]; !ok {
