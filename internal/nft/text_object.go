@@ -64,12 +64,12 @@ func (s *Set) appendHead(b []byte) []byte {
 	if flags := s.flags(); flags != "" {
 		b = append(b, "\t\tflags "+flags+"\n"...)
 	}
+	if s.Counter {
+		b = append(b, "\t\tcounter\n"...)
+	}
 	if s.Timeout != 0 {
 		b = append(b, "\t\ttimeout "...)
 		b = append(appendDuration(b, s.Timeout), '\n')
-	}
-	if s.Counter {
-		b = append(b, "\t\tcounter\n"...)
 	}
 	if s.Comment != "" {
 		b = append(b, "\t\tcomment "+quote(s.Comment)+"\n"...)

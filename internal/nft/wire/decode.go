@@ -99,6 +99,9 @@ type Set struct {
 // Is reports whether s is the set that AddSet makes of another. Whether it is in the right table is left to the caller.
 func (s Set) Is(other *nft.Set) bool {
 	s.Table, s.Handle = "", 0
+	if s.DataType == verdictType {
+		s.DataLen = 0 // the kernel tells the size of its own structure
+	}
 	return s == describe(other)
 }
 

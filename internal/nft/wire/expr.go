@@ -97,7 +97,7 @@ func (c *coder) load(e nft.Expr, r register) (words int) {
 			a.uint32(numgenOffset, 0)
 		})
 	case nft.Bits:
-		words = c.load(e.Of, r)
+		c.load(e.Of, r)
 		c.bits(e, r)
 	case nft.Concat:
 		for _, part := range e {

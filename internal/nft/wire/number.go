@@ -1,26 +1,27 @@
 package wire
 
-// Kinds of messages, as in a netlink header: NFNL_SUBSYS_NFTABLES<<8 | enum nf_tables_msg_types.
-const (
-	subsystem = 10 << 8 // linux/netfilter/nfnetlink.h
+// subsystem is NFNL_SUBSYS_NFTABLES<<8, linux/netfilter/nfnetlink.h.
+const subsystem = 10 << 8
 
-	NewTable   uint16 = subsystem | 0
-	GetTable   uint16 = subsystem | 1
-	DelTable   uint16 = subsystem | 2
-	NewChain   uint16 = subsystem | 3
-	GetChain   uint16 = subsystem | 4
-	DelChain   uint16 = subsystem | 5
-	NewRule    uint16 = subsystem | 6
-	GetRule    uint16 = subsystem | 7
-	DelRule    uint16 = subsystem | 8
-	NewSet     uint16 = subsystem | 9
-	GetSet     uint16 = subsystem | 10
-	DelSet     uint16 = subsystem | 11
-	NewElement uint16 = subsystem | 12
-	GetElement uint16 = subsystem | 13
-	DelElement uint16 = subsystem | 14
-	NewGen     uint16 = subsystem | 15
-	GetGen     uint16 = subsystem | 16
+// Kinds of messages, as in a netlink header: subsystem | enum nf_tables_msg_types.
+const (
+	NewTable uint16 = subsystem + iota
+	GetTable
+	DelTable
+	NewChain
+	GetChain
+	DelChain
+	NewRule
+	GetRule
+	DelRule
+	NewSet
+	GetSet
+	DelSet
+	NewElement
+	GetElement
+	DelElement
+	NewGen
+	GetGen
 )
 
 // Kinds and attributes of batches, linux/netfilter/nfnetlink.h.

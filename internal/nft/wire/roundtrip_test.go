@@ -293,4 +293,3 @@ func TestBatchHeaders(t *testing.T) {
 		t.Error(got)
 	}
 }
-
