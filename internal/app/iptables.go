@@ -13,7 +13,6 @@ import (
 	"sluice/internal/backend/iptables"
 	"sluice/internal/config"
 	"sluice/internal/kernel/iptexec"
-	"sluice/internal/kernel/sysctl"
 	"sluice/internal/model"
 	"sluice/internal/plan"
 )
@@ -154,28 +153,4 @@ func (iptablesMode) cleanup(ctx context.Context) (removed []string, err error) {
 	b := iptables.New(iptables.DefaultOptions(), iptables.Deps{Others: all, RouteLocalnet: setRouteLocalnet})
 	found, err := b.OtherVariant(ctx)
 	return found, errors.Join(err, b.Cleanup(ctx))
-}
-
-func setRouteLocalnet(on bool) error {
-	value := "0"
-	if on {
-		value = "1"
-	}
-	_, err := sysctl.Set(keyRouteLocalnet, value)
-	return err
-}
-
-// forDaemon makes a setting of route_localnet one that does not hold up the daemon. Where it fails, as it does in a
-// container whose /proc/sys is read-only, node ports do not answer on loopback addresses, and all else works: it is told
-// once, and tried again after each write.
-func forDaemon(set func(on bool) error, log *slog.Logger) func(on bool) error {
-	told := false
-	return func(on bool) error {
-		err := set(on)
-		if err != nil && !told {
-			log.Warn("node ports do not answer on loopback addresses", "error", err)
-		}
-		told = err != nil
-		return nil
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 
 	"sluice/internal/kernel/conntrack"
@@ -28,6 +29,30 @@ func beLiberal() (bool, error) {
 		return false, fmt.Errorf("%w (connection tracking is not in this kernel?)", err)
 	}
 	return value != "0", nil
+}
+
+func setRouteLocalnet(on bool) error {
+	value := "0"
+	if on {
+		value = "1"
+	}
+	_, err := sysctl.Set(keyRouteLocalnet, value)
+	return err
+}
+
+// forDaemon makes a setting of route_localnet one that does not hold up the daemon. Where it fails, as it does in a
+// container whose /proc/sys is read-only, node ports do not answer on loopback addresses, and all else works: it is told
+// once, and tried again after each write.
+func forDaemon(set func(on bool) error, log *slog.Logger) func(on bool) error {
+	told := false
+	return func(on bool) error {
+		err := set(on)
+		if err != nil && !told {
+			log.Warn("node ports do not answer on loopback addresses", "error", err)
+		}
+		told = err != nil
+		return nil
+	}
 }
 
 func routesLocalnet() (bool, error) {

@@ -29,10 +29,15 @@ type mode interface {
 }
 
 // modes are all that there are, but for the plan.
-func modes() []mode { return []mode{iptablesMode{}} }
+func modes() []mode { return []mode{nftablesMode{}, iptablesMode{}} }
 
 // modeOf finds the mode that a configuration names.
-func modeOf(config.Config) mode { return iptablesMode{} }
+func modeOf(c config.Config) mode {
+	if c.Mode == config.ModeNFTables {
+		return nftablesMode{}
+	}
+	return iptablesMode{}
+}
 
 // choose is the best mode that this kernel can do, and why it is that one.
 func choose(context.Context) (mode, because string) {

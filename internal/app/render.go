@@ -17,7 +17,7 @@ func Render(in Input, o RenderOptions, out io.Writer) (Outcome, error) {
 	if o.Family != "" {
 		in = in.settle(config.ModeIPTables) // no other mode asks for one
 	}
-	in = in.settle(config.ModeIPTables)
+	in = in.settle(config.ModeNFTables)
 	if o.Format != Text && in.Config.Mode != config.ModePlan {
 		return Good, wrongInputf("-o %s: rules of mode %s are text; -o is for --mode plan", o.Format, in.Config.Mode)
 	}

@@ -32,7 +32,7 @@ func TestStatusText(t *testing.T) {
 		Problems: []string{"Service shop/late: spec.clusterIP: none is given, so the Service is not served"},
 	}}
 	const head = "mode nftables on node node-a, running for 3d, healthy\n" +
-		"the kernel was brought up to date 7 times, last 90s ago in 1.23ms; 120 objects written, 3 of them since others had changed them\n\n"
+		"updates of the kernel: 7, the last 90s ago in 1.23ms; 120 objects written, 3 of them since others had changed them\n\n"
 	const wrong = `
 Problems
   Service kube-system/kube-dns dns:53/UDP IPv6: add element: no space left on device
@@ -68,7 +68,7 @@ func TestStatusTextOfADaemonInTrouble(t *testing.T) {
 	now := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 	for want, r := range map[string]status.Report{
 		"mode (not chosen yet) on node (no name), running for 0s, NOT healthy: changes do not reach the kernel\nthe kernel has not been written yet\n": {Since: now},
-		"mode iptables on node n, running for 2m, healthy\nthe kernel was brought up to date 2 times, last 0s ago in 1s; 0 objects written; the last 2 times failed\n": {
+		"mode iptables on node n, running for 2m, healthy\nupdates of the kernel: 2, the last 0s ago in 1s; 0 objects written; the last 2 failed\n": {
 			Mode: "iptables", Node: "n", Since: now.Add(-2 * time.Minute), Healthy: true,
 			Applied: &status.Applied{Last: now, LastSeconds: 1, Times: 2, Failures: 2},
 		},

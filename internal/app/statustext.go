@@ -43,12 +43,12 @@ func (v statusView) head(b *strings.Builder) {
 		return
 	}
 	took := time.Duration(a.LastSeconds * float64(time.Second)).Round(10 * time.Microsecond)
-	fmt.Fprintf(b, "the kernel was brought up to date %d times, last %s ago in %s; %d objects written", a.Times, age(v.now.Sub(a.Last)), took, a.Written)
+	fmt.Fprintf(b, "updates of the kernel: %d, the last %s ago in %s; %d objects written", a.Times, age(v.now.Sub(a.Last)), took, a.Written)
 	if a.Restored > 0 {
 		fmt.Fprintf(b, ", %d of them since others had changed them", a.Restored)
 	}
 	if a.Failures > 0 {
-		fmt.Fprintf(b, "; the last %d times failed", a.Failures)
+		fmt.Fprintf(b, "; the last %d failed", a.Failures)
 	}
 	b.WriteString("\n")
 }

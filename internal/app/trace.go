@@ -28,7 +28,7 @@ func Trace(ctx context.Context, in Input, q Question, o TraceOptions, out io.Wri
 	case o.Dump != "":
 		in = in.settle(config.ModeIPTables)
 	default:
-		in = in.settle(config.ModeIPTables)
+		in = in.settle(config.ModeNFTables)
 	}
 	w, err := in.loadFor(o)
 	if err != nil {
