@@ -81,7 +81,7 @@ func TestLoopbackIsNotReachedFromOutside(t *testing.T) {
 	}
 	st.objects(1)
 	st.start()
-	st.flows(1)
+	st.flows(2)
 	if answer, err := ask(ns, "192.168.10.11:30500"); !strings.Contains(answer, "saw 203.0.113.99:") {
 		t.Errorf("the node port at the node's address answers %q, %v", answer, err)
 	}

@@ -65,14 +65,28 @@ func (w *byPackets) Ask(f Flow) (Outcome, error) {
 	if f.Want.Action == plan.Drop {
 		d.Timeout = silence
 	}
-	return w.connect(client, d, f)
+	if !w.keeps(f) {
+		return w.connect(client, d, f, len(f.Want.Targets))
+	}
+	got, err := w.connect(client, d, f, 1)
+	if len(got.Targets) == 1 && slices.ContainsFunc(f.Want.Targets, got.Targets[0].equal) {
+		return f.Want, err
+	}
+	return got, err
 }
 
-// connect dials until every wanted endpoint was met, and collects where it came. The first connection that meets
-// another fate than the wanted one is the answer.
-func (w *byPackets) connect(client *lab.Host, d lab.Dial, f Flow) (Outcome, error) {
+// keeps reports whether the client keeps the endpoint that it gets. It cannot meet all that are wanted then; what is
+// right is one of them, and the same each time.
+func (w *byPackets) keeps(f Flow) bool {
+	d := w.plan.Decide(f.Packet)
+	return len(f.Want.Targets) > 1 && d.Port != nil && d.Port.Affinity > 0
+}
+
+// connect dials until so many endpoints were met, and collects where it came. The first connection that meets another
+// fate than the wanted one is the answer.
+func (w *byPackets) connect(client *lab.Host, d lab.Dial, f Flow, targets int) (Outcome, error) {
 	got := Outcome{}
-	for i := range max(1, triesPerTarget*len(f.Want.Targets)) {
+	for i := range max(1, triesPerTarget*targets) {
 		o, err := client.Dial(d)
 		if err != nil {
 			return got, err
@@ -86,7 +100,7 @@ func (w *byPackets) connect(client *lab.Host, d lab.Dial, f Flow) (Outcome, erro
 		default:
 			got = merge(got, one)
 		}
-		if enough := i+1 >= 4*len(f.Want.Targets); enough && len(got.Targets) >= len(f.Want.Targets) {
+		if enough := i+1 >= 4*targets; enough && len(got.Targets) >= targets {
 			return got, nil
 		}
 	}

@@ -9,19 +9,23 @@ import (
 	"sluice/internal/trace"
 )
 
-// ByRules answers with a walk over the rules that b compiles.
-func ByRules(b backend.Backend) Way { return &byRules{backend: b} }
+// Compile makes the rules of a mode, without a kernel.
+type Compile func(*plan.Plan) backend.Ruleset
+
+// ByRules answers with a walk over compiled rules.
+func ByRules(mode string, compile Compile) Way { return &byRules{mode: mode, compile: compile} }
 
 type byRules struct {
-	backend backend.Backend
+	mode    string
+	compile Compile
 	ruleset backend.Ruleset
 }
 
-func (w *byRules) Name() string { return w.backend.Name() }
+func (w *byRules) Name() string { return w.mode }
 
 func (w *byRules) Follow(p *plan.Plan, c plan.Changes) error {
 	if w.ruleset == nil {
-		w.ruleset = w.backend.Compile(p)
+		w.ruleset = w.compile(p)
 	} else {
 		w.ruleset.Update(p, c)
 	}

@@ -99,10 +99,10 @@ func (s Scenario) check() error {
 	return nil
 }
 
-// Flows are those of all steps.
+// Flows are those of all steps and modes.
 func (s Scenario) Flows() (all []flow.Flow, err error) {
 	for _, step := range s.Steps {
-		if step.Name != "flows" {
+		if step.Name != "flows" && !strings.HasPrefix(step.Name, flowsOf) {
 			continue
 		}
 		fs, err := flow.ParseAll(string(step.Data))

@@ -8,7 +8,12 @@ import (
 	"sluice/internal/kernel/iptexec"
 	"sluice/internal/kernel/sysctl"
 	"sluice/internal/model"
+	"sluice/internal/plan"
 )
+
+func compileIPTables(p *plan.Plan) backend.Ruleset {
+	return iptables.New(iptables.DefaultOptions(), iptables.Deps{}).Compile(p)
+}
 
 // iptablesInKernel is the iptables mode with the variant of the programs that this machine has by default.
 func iptablesInKernel() (backend.Backend, error) {

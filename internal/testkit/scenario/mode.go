@@ -3,10 +3,11 @@ package scenario
 import (
 	"bytes"
 	"context"
+	"slices"
 	"testing"
 
 	"sluice/internal/backend"
-	"sluice/internal/backend/iptables"
+	"sluice/internal/config"
 	"sluice/internal/lab"
 	"sluice/internal/plan"
 	"sluice/internal/testkit/flow"
@@ -15,39 +16,54 @@ import (
 
 // Mode is a backend under test.
 type Mode struct {
-	Name string
-	// Backend makes one that compiles and has no kernel.
-	Backend func() backend.Backend
-	// InKernel makes one for the namespace of the calling thread. All its calls must come from there.
+	Name    string
+	Compile flow.Compile
+	// InKernel makes a backend for the namespace of the calling thread. All its calls must come from there. Nil: there
+	// is none.
 	InKernel func() (backend.Backend, error)
 }
 
-// Modes are all that there are. A new one is one line here.
+// Modes are all that there are. A new one is one line here. Each has a policy of its own.
 func Modes() []Mode {
 	return []Mode{
-		{"iptables", func() backend.Backend { return iptables.New(iptables.DefaultOptions(), iptables.Deps{}) }, iptablesInKernel},
+		{config.ModeIPTables, compileIPTables, iptablesInKernel},
+		{config.ModeNFTables, compileNFTables, nil},
 	}
 }
 
-// Columns are the ways to answer a scenario: by the plan, and for each mode by its rules and with real packets.
+func isMode(name string) bool {
+	return slices.ContainsFunc(Modes(), func(m Mode) bool { return m.Name == name })
+}
+
+// planPolicy is the mode whose policy the column "plan" has.
+const planPolicy = config.ModeIPTables
+
+// Columns are the ways to answer a scenario: by the plan, and for each mode by the plan with its policy, by its rules
+// and with real packets.
 func Columns() []Column {
-	columns := []Column{
-		{"plan", "", func(testing.TB, Scenario, string) flow.Way { return flow.ByPlan() }},
-	}
+	byPlan := func(testing.TB, Scenario, string) flow.Way { return flow.ByPlan() }
+	columns := []Column{{"plan", "", byPlan}}
 	for _, m := range Modes() {
-		columns = append(
-			columns,
-			Column{m.Name, m.Name, func(testing.TB, Scenario, string) flow.Way { return flow.ByRules(m.Backend()) }},
-			Column{m.Name + " packets", m.Name, func(t testing.TB, s Scenario, node string) flow.Way {
-				t.Helper()
-				top := Topology(t, s, node)
-				l := Up(t, top)
-				s.loadHostRules(t, l.Node())
-				return m.Packets(t, l, top)
-			}},
-		)
+		if m.Name != planPolicy {
+			columns = append(columns, Column{m.Name + " plan", m.Name, byPlan})
+		}
+		columns = append(columns, Column{m.Name, m.Name, func(testing.TB, Scenario, string) flow.Way {
+			return flow.ByRules(m.Name, m.Compile)
+		}})
+		if m.InKernel != nil {
+			columns = append(columns, Column{m.Name + " packets", m.Name, m.inLab})
+		}
 	}
 	return columns
+}
+
+// inLab answers with real packets through a lab of its own, whose node has the host rules of the scenario.
+func (m Mode) inLab(t testing.TB, s Scenario, node string) flow.Way {
+	t.Helper()
+	top := Topology(t, s, node)
+	l := Up(t, top)
+	s.loadHostRules(t, l.Node())
+	return m.Packets(t, l, top)
 }
 
 // Up builds a lab that goes with the test.

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"testing"
 
 	"sluice/internal/testkit/flow"
@@ -9,7 +10,7 @@ import (
 // Column is one way to answer every scenario.
 type Column struct {
 	Name string
-	// Mode is the --mode that the column is about; empty for the plan, which is about all.
+	// Mode is the --mode that the column is about, and whose policy it has. Empty for the plan, which is about all.
 	Mode string
 	open func(t testing.TB, s Scenario, node string) flow.Way
 }
@@ -48,7 +49,7 @@ func (s Scenario) replay(t *testing.T, c Column) {
 		t.Fatal(err)
 	}
 	for _, node := range nodes {
-		w := newWorld(t, node, c.open(t, s, node))
+		w := newWorld(t, node, cmp.Or(c.Mode, planPolicy), c.open(t, s, node))
 		for _, step := range s.Steps {
 			if flows := w.step(t, step); flows != nil {
 				w.ask(t, flows)

@@ -35,9 +35,13 @@ const hostRules = "host rules"
 // referenceNode is the one under test.
 const referenceNode = "node-a"
 
+// flowsOf begins the names of sections of flows that are right in one mode alone.
+const flowsOf = "flows "
+
 // world is one node through all steps of a scenario.
 type world struct {
 	node    string // empty: the one that the configuration names
+	mode    string // whose policy it has
 	way     flow.Way
 	planner *plan.Planner
 	nodes   string // YAML
@@ -47,9 +51,9 @@ type world struct {
 	host    []netip.Addr
 }
 
-func newWorld(t testing.TB, node string, way flow.Way) *world {
+func newWorld(t testing.TB, node, mode string, way flow.Way) *world {
 	t.Helper()
-	w := &world{node: node, way: way, nodes: Nodes, snap: model.NewSnapshot()}
+	w := &world{node: node, mode: mode, way: way, nodes: Nodes, snap: model.NewSnapshot()}
 	w.planner = plan.NewPlanner(w.policy(t, Reference()))
 	return w
 }
@@ -69,19 +73,22 @@ func (w *world) step(t testing.TB, s txtar.File) []flow.Flow {
 		w.host = parseAddrs(t, string(s.Data))
 		w.setHost()
 	case hostRules: // they are in the kernel, if there is one
-	case "flows":
+	case "flows", flowsOf + w.mode:
 		fs, err := flow.ParseAll(string(s.Data))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return fs
 	default:
+		if mode, ok := strings.CutPrefix(s.Name, flowsOf); ok && isMode(mode) {
+			break
+		}
 		t.Fatalf("section %q is none of a scenario's", s.Name)
 	}
 	return nil
 }
 
-// policy is what flags say, for the node of this world.
+// policy is what flags say, for the node of this world in its mode.
 func (w *world) policy(t testing.TB, args []string) plan.Config {
 	t.Helper()
 	if w.node != "" {
@@ -96,7 +103,7 @@ func (w *world) policy(t testing.TB, args []string) plan.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, _ = c.For(config.ModeIPTables)
+	c, _ = c.For(w.mode)
 	return c.Plan
 }
 
@@ -122,7 +129,11 @@ func (w *world) setHost() {
 	if n := w.snap.Nodes[name]; addresses == nil && n != nil {
 		addresses = n.InternalIPs
 	}
-	w.note(w.planner.SetHost(plan.Host{Addresses: addresses}))
+	host := plan.Host{Addresses: addresses}
+	for _, a := range slices.Backward(addresses) {
+		host.Primary[model.FamilyOf(a)] = a
+	}
+	w.note(w.planner.SetHost(host))
 }
 
 // note keeps changes until the way follows.

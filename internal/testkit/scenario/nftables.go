@@ -1,0 +1,11 @@
+package scenario
+
+import (
+	"sluice/internal/backend"
+	"sluice/internal/backend/nftables"
+	"sluice/internal/plan"
+)
+
+func compileNFTables(p *plan.Plan) backend.Ruleset {
+	return nftables.Compile(p, nftables.DefaultOptions())
+}
