@@ -18,6 +18,9 @@ func (v *planView) text(out io.Writer) error {
 	line("  addresses", list(v.Node.Addresses))
 	line("  pods are clients", list(v.Node.Pods))
 	line("  node ports at", list(v.Node.NodePorts))
+	if len(v.Node.ServiceCIDRs) > 0 {
+		line("  Services in", list(v.Node.ServiceCIDRs))
+	}
 	for _, p := range v.Services {
 		line()
 		p.text(line)
@@ -52,11 +55,18 @@ func (p *portView) text(line func(...string)) {
 		line("  to "+r.To, r.Client, r.Action, list(r.Endpoints), masquerade(r))
 	}
 	for _, e := range p.Endpoints {
-		line("  endpoint", e.Address, cmp.Or(e.Node, "-"), "cluster: "+e.Cluster, "local: "+e.Local)
+		line("  endpoint", e.Address, cmp.Or(e.Node, "-"), "cluster: "+e.Cluster, "local: "+e.Local, e.weight())
 	}
 	if len(p.Endpoints) == 0 {
 		line("  no endpoints")
 	}
+}
+
+func (e *endpointView) weight() string {
+	if e.Weight == 0 {
+		return ""
+	}
+	return fmt.Sprintf("weight %d", e.Weight)
 }
 
 func (p *portView) title() string {

@@ -23,6 +23,8 @@ type nodeView struct {
 	Addresses []string `json:"addresses,omitempty"`
 	Pods      []string `json:"pods"`
 	NodePorts []string `json:"nodePorts"`
+	// ServiceCIDRs are ranges whose other addresses some modes drop.
+	ServiceCIDRs []string `json:"serviceCIDRs,omitempty"`
 }
 
 type portView struct {
@@ -59,6 +61,7 @@ type endpointView struct {
 	Node    string `json:"node,omitempty"`
 	Pod     string `json:"pod,omitempty"`
 	Slice   string `json:"slice"`
+	Weight  uint16 `json:"weight,omitempty"` // not there: 1
 	// Cluster and Local say why it is in each list, or what left it out.
 	Cluster string `json:"cluster"`
 	Local   string `json:"local"`
@@ -99,6 +102,9 @@ func viewNode(n *plan.Node) nodeView {
 	}
 	for _, f := range model.Families {
 		v.NodePorts = append(v.NodePorts, viewNodePorts(f, n.NodePorts[f])...)
+		for _, p := range n.ServiceCIDRs[f] {
+			v.ServiceCIDRs = append(v.ServiceCIDRs, p.String())
+		}
 	}
 	return v
 }
@@ -149,9 +155,14 @@ func viewPort(p *plan.Port, considered []plan.Considered) portView {
 		v.Frontends = append(v.Frontends, frontendView{l.String(), l.Kind.String(), l.Winner.String()})
 	}
 	for _, c := range considered {
-		v.Endpoints = append(v.Endpoints, endpointView{
-			c.Address.String(), c.Node, c.Pod, c.Slice.String(), c.Cluster.String(), c.OnNode.String(),
-		})
+		e := endpointView{
+			Address: c.Address.String(), Node: c.Node, Pod: c.Pod, Slice: c.Slice.String(),
+			Cluster: c.Cluster.String(), Local: c.OnNode.String(),
+		}
+		if c.Weight > 1 {
+			e.Weight = c.Weight
+		}
+		v.Endpoints = append(v.Endpoints, e)
 	}
 	return v
 }
