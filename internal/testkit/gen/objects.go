@@ -103,8 +103,12 @@ func sources(t *rapid.T, s *model.Service) {
 // weight draws a small weight, since every endpoint has to be met by a handful of connections.
 func weight(t *rapid.T) model.Weight {
 	w := rapid.SampledFrom([]model.Weight{
-		{Node: neighbour}, {Pod: "new-*"}, {Pod: "old-1"}, {Pod: "*"},
-		{Address: netip.MustParseAddr(pools().pods[model.IPv4][0])}, {Address: netip.MustParseAddr(pools().neighbourPods[model.IPv6][0])},
+		{Node: neighbour},
+		{Pod: "new-*"},
+		{Pod: "old-1"},
+		{Pod: "*"},
+		{Address: netip.MustParseAddr(pools().pods[model.IPv4][0])},
+		{Address: netip.MustParseAddr(pools().neighbourPods[model.IPv6][0])},
 	}).Draw(t, "of")
 	w.Value = rapid.SampledFrom([]uint16{1, 2, 3, 4}).Draw(t, "weight")
 	return w
