@@ -2,8 +2,6 @@ package wire
 
 import (
 	"encoding/binary"
-	"math"
-	"slices"
 
 	"sluice/internal/nft"
 )
@@ -51,10 +49,8 @@ func (b *Batch) begin() {
 }
 
 // RequireGeneration has the kernel refuse the batch (ERESTART) unless the generation of nf_tables is this one. It must be
-// called first.
+// called while the batch is empty.
 func (b *Batch) RequireGeneration(id uint32) {
-	b.buf, b.messages = b.buf[:0], b.messages[:0]
-	b.batchMessage(batchBegin, "batch begin")
 	b.buf.uint32(batchGenID, id)
 	b.endMessage()
 }
@@ -123,17 +119,14 @@ func (b *Batch) Element(seq uint32, offset int) (set string, key nft.Value, ok b
 	if int64(seq) >= int64(len(b.messages)) || b.messages[seq].subject.what != elementsOf {
 		return "", nft.Value{}, false
 	}
-	data := b.buf[b.messages[seq].start+messageHeader:]
+	end := len(b.buf)
 	if int(seq)+1 < len(b.messages) {
-		data = b.buf[b.messages[seq].start+messageHeader : b.messages[seq+1].start]
+		end = b.messages[seq+1].start
 	}
-	elements, err := DecodeElements(data)
+	elements, err := DecodeElements(b.buf[b.messages[seq].start+messageHeader : end])
 	if err != nil {
 		return "", nft.Value{}, false
 	}
 	e, ok := elements.at(offset - messageHeader)
 	return elements.Set, e.Key, ok
 }
-
-// Grow makes room for n more bytes.
-func (b *Batch) Grow(n int) { b.buf = slices.Grow(b.buf, min(n, math.MaxInt32)) }

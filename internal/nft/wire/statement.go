@@ -1,47 +1,23 @@
 package wire
 
-import (
-	"time"
+import "sluice/internal/nft"
 
-	"sluice/internal/nft"
-)
-
-// Attributes of the expressions that statements end with.
 const (
 	cmpSreg = 1
 	cmpOp   = 2
 	cmpData = 3
 
-	immediateDreg = 1
-	immediateData = 2
+	cmpEqual   = 0 // NFT_CMP_EQ
+	cmpUnequal = 1 // NFT_CMP_NEQ
 
-	natType     = 1
-	natFamily   = 2
-	natAddrMin  = 3
-	natProtoMin = 5
-	natDNAT     = 1 // NFT_NAT_DNAT
+	typeLocal = 2 // RTN_LOCAL, linux/rtnetlink.h
+)
 
-	masqFlags      = 1
-	fullyRandom    = 1 << 4 // NF_NAT_RANGE_PROTO_RANDOM_FULLY, linux/netfilter/nf_nat.h
-	rejectType     = 1
-	rejectCode     = 2
-	dynsetName     = 1
-	dynsetOp       = 3
-	dynsetSregKey  = 4
-	dynsetSregData = 5
-	dynsetTimeout  = 6
-	dynsetUpdate   = 1 // NFT_DYNSET_OP_UPDATE
-	dynsetDelete   = 2 // NFT_DYNSET_OP_DELETE
-	fibTypeLocal   = 2 // RTN_LOCAL, linux/rtnetlink.h
-	unreachable    = 0 // NFT_REJECT_ICMP_UNREACH
-	unreachableX   = 2 // NFT_REJECT_ICMPX_UNREACH
-	icmpPort       = 3 // ICMP_PORT_UNREACH, linux/icmp.h
-	icmp6Port      = 4 // ICMPV6_PORT_UNREACH, linux/icmpv6.h
-	icmpxPort      = 1 // NFT_REJECT_ICMPX_PORT_UNREACH
-	cmpEqual       = 0 // NFT_CMP_EQ
-	cmpUnequal     = 1 // NFT_CMP_NEQ
-	firstRegister  = register(0)
-	bitsOfByte     = 8
+const (
+	// firstRegister is where every statement begins, as nothing is kept from one to the next.
+	firstRegister = register(0)
+
+	bitsOfByte = 8
 )
 
 func (c *coder) statement(s nft.Statement) {
@@ -56,7 +32,7 @@ func (c *coder) statement(s nft.Statement) {
 		c.compare(true, number(0))
 	case nft.FibIsLocal:
 		c.load(s.Of, firstRegister)
-		c.compare(s.Not, number(fibTypeLocal))
+		c.compare(s.Not, number(typeLocal))
 	case nft.In:
 		c.in(s)
 	case nft.OneOf:
@@ -162,105 +138,4 @@ func (c *coder) oneOf(s nft.OneOf) {
 		a.uint32(lookupSetID, c.set)
 	})
 	c.set++
-}
-
-func (c *coder) setMeta(s nft.SetMeta) {
-	if s.To == nil {
-		c.expr("immediate", func(a *attrs) {
-			a.uint32(immediateDreg, firstRegister.number())
-			a.data(immediateData, number(0))
-		})
-	} else {
-		c.load(s.To, firstRegister)
-	}
-	c.expr("meta", func(a *attrs) {
-		a.uint32(metaKey, metaOf(s.Meta).key)
-		a.uint32(metaSreg, firstRegister.number())
-	})
-}
-
-func (c *coder) vmap(s nft.Vmap) {
-	c.load(s.Key, firstRegister)
-	c.expr("lookup", func(a *attrs) {
-		a.uint32(lookupSreg, firstRegister.number())
-		a.uint32(lookupDreg, verdictRegister)
-		a.text(lookupSet, s.Map)
-	})
-}
-
-func (c *coder) dnat(s nft.DNAT) {
-	family, port := nft.ProtoIPv4, register(1)
-	if s.IPv6 {
-		family, port = nft.ProtoIPv6, register(4)
-	}
-	c.load(s.To, firstRegister)
-	c.expr("nat", func(a *attrs) {
-		a.uint32(natType, natDNAT)
-		a.uint32(natFamily, uint32(family))
-		a.uint32(natAddrMin, firstRegister.number())
-		a.uint32(natProtoMin, port.number())
-	})
-}
-
-// reject takes the family's own ICMP if the rule has tested the family, as nft does.
-func (c *coder) reject() {
-	kind, code := uint32(unreachable), uint8(icmpPort)
-	switch c.family {
-	case nft.ProtoIPv4:
-	case nft.ProtoIPv6:
-		code = icmp6Port
-	default:
-		kind, code = unreachableX, icmpxPort
-	}
-	c.expr("reject", func(a *attrs) {
-		a.uint32(rejectType, kind)
-		a.uint8(rejectCode, code)
-	})
-}
-
-func (c *coder) dynset(op uint32, s nft.Update) {
-	data := behind(c.load(s.Key, firstRegister))
-	if s.Data != nil {
-		c.load(s.Data, data)
-	}
-	c.expr("dynset", func(a *attrs) {
-		a.uint32(dynsetSregKey, firstRegister.number())
-		if s.Data != nil {
-			a.uint32(dynsetSregData, data.number())
-		}
-		a.uint32(dynsetOp, op)
-		if s.Timeout > 0 {
-			a.uint64(dynsetTimeout, uint64(max(s.Timeout, time.Millisecond).Milliseconds()))
-		}
-		a.text(dynsetName, s.Map)
-	})
-}
-
-// verdict appends a verdict as data.
-func (a *attrs) verdict(kind uint16, v nft.Verdict) {
-	at := a.nest(kind)
-	verdict := a.nest(dataCode)
-	a.uint32(verdictCode, uint32(codeOf(v.Kind)))
-	if v.Chain != "" {
-		a.text(verdictChain, v.Chain)
-	}
-	a.close(verdict)
-	a.close(at)
-}
-
-func codeOf(k nft.VerdictKind) int32 {
-	switch k {
-	case nft.Accept:
-		return codeAccept
-	case nft.Drop:
-		return codeDrop
-	case nft.Return:
-		return codeReturn
-	case nft.Jump:
-		return codeJump
-	case nft.Goto:
-		return codeGoto
-	}
-	panicUnknown("verdict", k)
-	return 0
 }
