@@ -68,7 +68,8 @@ func (e Elements) at(offset int) (element Element, ok bool) {
 	r := reader{rest: e.list}
 	for _, v, ok := r.next(); ok; _, v, ok = r.next() {
 		if end := e.offset + len(e.list) - len(r.rest); offset >= e.offset && offset < end {
-			return element, element.decode(v) == nil
+			err := element.decode(v)
+			return element, err == nil
 		}
 	}
 	return element, false

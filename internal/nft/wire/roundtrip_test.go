@@ -126,7 +126,7 @@ func decodeElements(t rapid.TB, data []byte) (all []nft.Element) {
 	return all
 }
 
-// Ranges do not touch here: where two do, only one of both is told apart from a longer one by its comment.
+// Ranges are found again in whichever order their ends are told, also where one ends just before the next.
 func TestRanges(t *testing.T) {
 	s := &nft.Set{Name: "ports", Key: []nft.Field{port}, Interval: true}
 	rapid.Check(t, func(t *rapid.T) {
