@@ -12,11 +12,11 @@ import (
 func (d *delta) compare(c *contents, set setID, refs references, have iter.Seq[*nft.Element]) {
 	m := matcher{seed: maphash.MakeSeed(), missing: map[uint64]uint64{}}
 	for e := range c.elements(set, refs) {
-		key, rest := m.hash(e)
+		key, rest := m.hash(set, e)
 		m.missing[key] = rest
 	}
 	for e := range have {
-		key, rest := m.hash(e)
+		key, rest := m.hash(set, e)
 		switch want, ok := m.missing[key]; {
 		case !ok:
 			d.take(set, e)
@@ -24,10 +24,11 @@ func (d *delta) compare(c *contents, set setID, refs references, have iter.Seq[*
 			delete(m.missing, key)
 		default:
 			d.remove[set] = append(d.remove[set], *e)
+			d.changed++
 		}
 	}
 	for e := range c.elements(set, references{}) {
-		if key, _ := m.hash(e); m.has(key) {
+		if key, _ := m.hash(set, e); m.has(key) {
 			d.add[set] = append(d.add[set], *e)
 		}
 	}
@@ -54,9 +55,11 @@ func (m *matcher) has(key uint64) bool {
 	return ok
 }
 
-// hash leaves out what the kernel counts.
-func (m *matcher) hash(e *nft.Element) (key, rest uint64) {
-	key = maphash.Comparable(m.seed, [2]nft.Value{e.Key, e.End})
-	rest = maphash.Comparable(m.seed, nft.Element{Data: e.Data, Verdict: e.Verdict, Comment: e.Comment})
-	return key, rest
+// hash leaves out what the kernel counts, and the comment of what ports share, which is of the one that came first.
+func (m *matcher) hash(set setID, e *nft.Element) (key, rest uint64) {
+	counts := nft.Element{Data: e.Data, Verdict: e.Verdict, Comment: e.Comment}
+	if isShared(set) {
+		counts.Comment = ""
+	}
+	return maphash.Comparable(m.seed, [2]nft.Value{e.Key, e.End}), maphash.Comparable(m.seed, counts)
 }

@@ -20,19 +20,20 @@ type delta struct {
 	last       [setCount][]nft.Element
 	lastChains []string
 
-	shared []sharedChange
+	changed int // how many elements are both removed and added
+	shared  []sharedChange
 }
 
 // reset empties the delta and keeps its memory.
 func (d *delta) reset() {
-	d.chains, d.lastChains, d.shared = d.chains[:0], d.lastChains[:0], d.shared[:0]
+	d.chains, d.lastChains, d.shared, d.changed = d.chains[:0], d.lastChains[:0], d.shared[:0], 0
 	for s := range setCount {
 		d.remove[s], d.add[s], d.last[s] = d.remove[s][:0], d.add[s][:0], d.last[s][:0]
 	}
 }
 
 // empty reports whether there is nothing to do.
-func (d *delta) empty() bool { return d.size() == 0 && !d.late() }
+func (d *delta) empty() bool { return d.size() == 0 }
 
 // late reports whether there is a second transaction.
 func (d *delta) late() bool {
@@ -41,9 +42,9 @@ func (d *delta) late() bool {
 
 // size is the number of objects that are added, changed or removed.
 func (d *delta) size() int {
-	n := len(d.chains) + len(d.lastChains)
+	n := len(d.chains) + len(d.lastChains) - d.changed
 	for s := range setCount {
-		n += max(len(d.remove[s]), len(d.add[s])) + len(d.last[s])
+		n += len(d.remove[s]) + len(d.add[s]) + len(d.last[s])
 	}
 	return n
 }
@@ -87,12 +88,14 @@ func (d *delta) elements(old, now func(func(setID, *nft.Element) bool)) {
 	for s, e := range now {
 		k := setKey{s, e.Key, e.End}
 		was, ok := had[k]
-		if !ok || was != *e {
-			d.add[s] = append(d.add[s], *e)
-		}
-		if ok && was == *e {
+		switch {
+		case ok && was == *e:
 			delete(had, k)
+			continue
+		case ok:
+			d.changed++
 		}
+		d.add[s] = append(d.add[s], *e)
 	}
 	for s, e := range old {
 		if _, gone := had[setKey{s, e.Key, e.End}]; gone {
@@ -132,6 +135,7 @@ func (d *delta) buckets(old, now *bucketTable) {
 		}
 		if gone := leadTo(bucketNumber(n), was.name()); is != (bucket{}) {
 			d.remove[setBuckets] = append(d.remove[setBuckets], gone)
+			d.changed++
 		} else {
 			d.last[setBuckets] = append(d.last[setBuckets], gone)
 		}

@@ -57,6 +57,7 @@ func (d *delta) eachSlot(set setID, old, now side, was, is int, element func(*li
 		case !same(i):
 			d.remove[set] = append(d.remove[set], element(old.list, i))
 			d.add[set] = append(d.add[set], element(now.list, i))
+			d.changed++
 		}
 	}
 }

@@ -53,11 +53,12 @@ func fresh(chain string) nft.Rule { return when{state(nft.StateNew)}.then(jump(c
 
 // refuseChains look again for the frontend of what nat has not translated, and do what nat chains cannot. A packet whose
 // route does lead to endpoints is left alone: it was sent to its own destination, an endpoint that listens at the
-// frontend's very address, which connection tracking does not call translated.
+// frontend's very address, which connection tracking does not call translated. Only the route is taken off it.
 func (s *structure) refuseChains() (all []nft.Chain) {
 	all = append(all, nft.Chain{Name: chainRefused, Rules: []nft.Rule{
 		when{hasRoute(maskBucket, bucketReject.key())}.then(nft.Reject{}),
 		when{hasRoute(maskBucket, bucketDrop.key())}.then(drop()),
+		when{}.then(nft.SetMeta{Meta: nft.Priority}),
 	}})
 	refuse, nodePorts := nft.Chain{Name: chainRefuse}, nft.Chain{Name: chainRefuseNodePorts}
 	for _, f := range model.Families {
