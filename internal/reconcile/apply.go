@@ -48,9 +48,18 @@ func (l *Loop) apply(ctx context.Context, now time.Time) [2]bool {
 		l.Log.Error("the kernel is not as it should be", "error", o.err, "retry in", wait)
 	} else {
 		l.pace.succeeded(o.start, o.end, req.Recheck)
+		l.noteStanding()
 	}
 	l.noteRefusals(o)
 	return o.failed
+}
+
+// noteStanding is for an Apply that succeeded.
+func (l *Loop) noteStanding() {
+	if !l.stands && l.Stands != nil {
+		l.Stands()
+	}
+	l.stands = true
 }
 
 // noteRepair is for an Apply that others were the reason for.

@@ -27,7 +27,9 @@ type Config struct {
 	Sweep func(ctx context.Context, stale func(flows.Flow) flows.Reason) (int, error)
 	// Planned, if set, is called with every change of the plan, before the kernel is written.
 	Planned func(*plan.Plan, plan.Changes)
-	Log     *slog.Logger
+	// Stands, if set, is called once, when an Apply has succeeded for the first time: then the rules stand.
+	Stands func()
+	Log    *slog.Logger
 }
 
 // Event is news for the loop.
@@ -58,6 +60,7 @@ type Loop struct {
 	history  flows.History
 	pace     pace
 	refusals refusals
+	stands   bool
 }
 
 // New makes a Loop, which does nothing until it is run.

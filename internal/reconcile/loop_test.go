@@ -144,6 +144,26 @@ func TestRetriesEverLater(t *testing.T) {
 	})
 }
 
+func TestTellsOnceThatTheRulesStand(t *testing.T) {
+	run(t, func(w *world) {
+		t, told := w.t, 0
+		w.Stands = func() { told++ }
+		w.kernel.fail = func() error { return errRestore }
+		w.put(service("a", 1, 5300))
+		w.wait(10 * time.Second)
+		if told != 0 {
+			t.Error("it was told while nothing could be written")
+		}
+		w.kernel.fail = nil
+		w.wait(time.Minute)
+		w.put(service("a", 1, 5301))
+		w.wait(time.Minute)
+		if told != 1 {
+			t.Errorf("it was told %d times", told)
+		}
+	})
+}
+
 func TestRestoresInEveryPeriod(t *testing.T) {
 	run(t, func(w *world) {
 		t := w.t
