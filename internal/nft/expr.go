@@ -127,6 +127,7 @@ const (
 	StateEstablished uint32 = 2
 	StateRelated     uint32 = 4
 	StateNew         uint32 = 8
+	StateUntracked   uint32 = 1 << 6
 	StatusDNAT       uint32 = 1 << 5
 )
 

@@ -80,6 +80,7 @@ func (s HasBits) append(b []byte) []byte {
 	b = append(AppendExpr(b, s.Left), ' ')
 	names := map[uint32]string{
 		StateInvalid: "invalid", StateEstablished: "established", StateRelated: "related", StateNew: "new",
+		StateUntracked: "untracked",
 	}
 	if s.Left == CTStatus {
 		names = map[uint32]string{StatusDNAT: "dnat"}

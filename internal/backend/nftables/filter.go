@@ -5,11 +5,13 @@ import (
 	"sluice/internal/nft"
 )
 
-// input is for what this node is to take.
+// input is for what this node is to take. Node ports on localhost have the kernel let loopback addresses in from the
+// network, so all are kept out here but the answers of endpoints, which nat has given their client's address by now.
 func (s *structure) input() (rules []nft.Rule) {
 	if s.localhost {
 		lo := nft.IsName{Left: nft.IIFName, Not: true, Name: "lo"}
-		rules = append(rules, ip(model.IPv4).then(lo, to(loopback4, false), drop()))
+		noAnswer := state(nft.StateInvalid | nft.StateNew | nft.StateUntracked)
+		rules = append(rules, ip(model.IPv4).then(lo, to(loopback4, false), noAnswer, drop()))
 	}
 	rules = append(rules, s.translated(), fresh(chainRefuse), fresh(chainRefuseNodePorts))
 	if s.guard {
