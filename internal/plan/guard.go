@@ -23,8 +23,8 @@ func (g Guard) action() Action {
 	return [...]Action{Unguarded: Unhandled, GuardPort: Reject, GuardRange: Drop}[g]
 }
 
-// guard decides on an address where nobody has the port. An address of this node is spared from its range alone: it
-// may be in use by something else, where a cluster IP is never.
+// guard decides on an address where nobody has the port. One that is this node's may be in use by something else than
+// a Service, unless it is a cluster IP.
 func (p *Plan) guard(to netip.Addr) Guard {
 	use := p.known[to]
 	switch {
@@ -42,12 +42,12 @@ func (n *Node) inServiceCIDR(a netip.Addr) bool {
 	return slices.ContainsFunc(n.ServiceCIDRs[model.FamilyOf(a)], func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// known counts, for each address, the Service ports that want it: so an address stays known until the last one goes.
+// known counts the wishes for each address, so that it stays known until the last Service that wants it goes.
 type known map[netip.Addr]use
 
 type use struct {
-	clusterIPs uint32 // want it as cluster IP
-	frontends  uint32 // want it as anything
+	clusterIPs int32 // as cluster IP
+	frontends  int32 // as anything
 }
 
 func (k known) add(f Frontend) { k.count(f, 1) }
@@ -59,9 +59,9 @@ func (k known) count(f Frontend, by int32) {
 		return // a port of the node
 	}
 	u := k[f.Addr]
-	u.frontends += uint32(by)
+	u.frontends += by
 	if f.Kind == ClusterIP {
-		u.clusterIPs += uint32(by)
+		u.clusterIPs += by
 	}
 	if k[f.Addr] = u; u.frontends == 0 {
 		delete(k, f.Addr)

@@ -69,7 +69,8 @@ func (p *Planner) Update(d model.Delta) (c Changes) {
 	for name, s := range d.Slices {
 		old := p.snap.Slices[name]
 		p.indexSlice(old, s)
-		ids = p.appendOwners(ids, d, old, s)
+		ids = p.appendOwner(ids, d, old)
+		ids = p.appendOwner(ids, d, s)
 	}
 	p.snap.Apply(d)
 	if len(d.Nodes)+len(d.ServiceCIDRs) > 0 {
@@ -79,18 +80,16 @@ func (p *Planner) Update(d model.Delta) (c Changes) {
 	return c
 }
 
-// appendOwners adds the ports of the Services that a Slice belonged to and belongs to, save those that d has as well:
-// all of their ports are in ids already. Either Slice may be nil.
-func (p *Planner) appendOwners(ids []PortID, d model.Delta, old, new *model.Slice) []PortID {
-	for i, s := range [...]*model.Slice{old, new} {
-		if s == nil || i == 1 && old != nil && old.Service == new.Service {
-			continue
-		}
-		if _, whole := d.Services[s.Service]; !whole {
-			ids = appendPorts(ids, p.snap.Services[s.Service])
-		}
+// appendOwner adds the ports of the Service that a Slice belongs to, unless d has the Service as well: its ports are in
+// ids then. A nil Slice belongs to none.
+func (p *Planner) appendOwner(ids []PortID, d model.Delta, s *model.Slice) []PortID {
+	if s == nil {
+		return ids
 	}
-	return ids
+	if _, whole := d.Services[s.Service]; whole {
+		return ids
+	}
+	return appendPorts(ids, p.snap.Services[s.Service])
 }
 
 // indexSlice replaces a Slice in the index. Either may be nil.
