@@ -64,3 +64,11 @@ type Result struct {
 	// nobody watched, say. They are told by the first Apply of a process, which is the first to read the kernel.
 	Former []plan.Key
 }
+
+// Refuse notes a Service port that the kernel did not take.
+func (r *Result) Refuse(port plan.PortID, why error) {
+	if r.Refused == nil {
+		r.Refused = map[plan.PortID]error{}
+	}
+	r.Refused[port] = why
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 
 	"sluice/internal/backend"
@@ -73,7 +74,7 @@ func (b *Backend) Apply(ctx context.Context, r backend.Ruleset, req backend.Requ
 		if b.sides[f] == nil {
 			continue
 		}
-		result, err := b.sides[f].apply(ctx, rs.families[f], req.Recheck)
+		result, err := b.sides[f].apply(ctx, rs.families[f], req)
 		if err == nil && rs.families[f].localhost() && b.deps.RouteLocalnet != nil {
 			err = b.deps.RouteLocalnet(true) // not before KUBE-FIREWALL guards loopback addresses
 		}
@@ -88,27 +89,46 @@ func (b *Backend) Apply(ctx context.Context, r backend.Ruleset, req backend.Requ
 		for _, object := range result.Restored {
 			total.Restored = append(total.Restored, f.String()+" "+object)
 		}
+		for port, why := range result.Refused {
+			total.Refuse(port, why)
+		}
 	}
 	return total, errors.Join(errs...)
 }
 
-// apply writes what differs. A chain that turns out to be held is left where it is, and the rest is written.
-func (s *side) apply(ctx context.Context, f *family, recheck bool) (total backend.Result, err error) {
-	for {
-		result, d, err := s.applyOnce(ctx, f, recheck)
+// maxRefused is how many Service ports one Apply finds out that the kernel refuses, each at the price of a restore. If
+// there are more, they are not to blame.
+const maxRefused = 16
+
+// apply writes what differs. A chain that turns out to be held is left where it is, a Service port that is refused is
+// left as it is, and the rest is written.
+func (s *side) apply(ctx context.Context, f *family, req backend.Request) (total backend.Result, err error) {
+	aside := aside{}
+	maps.Copy(aside, req.Hold)
+	for recheck := req.Recheck; ; recheck = false {
+		result, d, err := s.applyOnce(ctx, f, aside, recheck)
 		total.Written += result.Written
 		total.Restored = append(total.Restored, result.Restored...)
 		total.Former = append(total.Former, result.Former...)
-		if !s.held.note(d, refusedLine(err)) {
+		port, refused := refusedPort(err)
+		stays, is := aside[port]
+		switch {
+		case s.held.note(d, refusedLine(err)):
+		case refused && !is && len(total.Refused) < maxRefused:
+			aside[port] = true
+			total.Refuse(port, err)
+		case refused && stays:
+			aside[port] = false
+		default:
 			return total, err
 		}
 	}
 }
 
 // applyOnce tells as well what it wrote, or was to write.
-func (s *side) applyOnce(ctx context.Context, f *family, recheck bool) (result backend.Result, d delta, err error) {
+func (s *side) applyOnce(ctx context.Context, f *family, aside aside, recheck bool) (result backend.Result, d delta, err error) {
 	first := !s.known
-	read, err := s.mustRead(f, recheck)
+	read, err := s.mustRead(f.setAside(aside, s.shadow), recheck)
 	if err == nil && read {
 		result.Restored, err = s.refresh(ctx, f.chains)
 	}
@@ -119,6 +139,7 @@ func (s *side) applyOnce(ctx context.Context, f *family, recheck bool) (result b
 		s.forget()
 		return result, d, err
 	}
+	f = f.setAside(aside, s.shadow)
 	d = s.delta(f)
 	if d.size() == 0 {
 		return result, d, nil
@@ -145,12 +166,36 @@ func refusedLine(err error) int {
 	return 0
 }
 
-// write gives the kernel d. After an error nothing is known of the tables: some may be written and others not.
+// refusedPort is the Service port whose rules the kernel does not take. It reports false if the error is not about one,
+// or if the kernel may take them another time.
+func refusedPort(err error) (port plan.PortID, ok bool) {
+	line, ok := errors.AsType[*LineError](err)
+	if !ok || line.Port == nil || errors.Is(err, iptexec.ErrTransient) || errors.Is(err, iptexec.ErrTooLarge) {
+		return port, false
+	}
+	return *line.Port, true
+}
+
+// write gives the kernel d. After a refusal of one line, the tables ahead of it are written and no others; after any
+// other error nothing is known of them. Where the kernel does not tell of changes, nothing is gained by knowing.
 func (s *side) write(ctx context.Context, d delta) error {
-	if err := s.tables.Restore(ctx, d.text()); err != nil {
-		s.forget()
-		return err
+	text := d.text()
+	err := s.tables.Restore(ctx, text)
+	if err != nil {
+		line := refusedLine(err)
+		if _, tells, _ := s.tables.Generation(); !tells || line == 0 {
+			s.forget()
+			return err
+		}
+		d = d.ahead(text, line)
 	}
 	s.shadow.advance(d)
-	return nil
+	return err
+}
+
+// ahead is the part of d that is in the tables ahead of the one that a line of its text is in.
+func (d delta) ahead(text []byte, line int) (part delta) {
+	all := lines(string(text))
+	copy(part[:tableAt(all[:min(line, len(all))])], d[:])
+	return part
 }

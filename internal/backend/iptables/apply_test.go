@@ -29,6 +29,8 @@ type fakeTables struct {
 	failWrite  error // of the next call that writes
 	// hidden is a chain that something leads to which Save does not show.
 	hidden string
+	// refuses are parts of lines that the kernel does not take.
+	refuses []string
 }
 
 func newFake(legacy bool) *fakeTables {
@@ -61,12 +63,28 @@ func (k *fakeTables) Restore(_ context.Context, text []byte) (err error) {
 		k.failWrite = nil
 		return err
 	}
-	if at := slices.Index(lines(string(text)), "-X "+k.hidden); at >= 0 {
-		return &iptexec.RestoreError{Line: at + 1, Message: "CHAIN_DEL failed (Device or resource busy)"}
+	line := k.refusedLine(string(text))
+	if line > 0 { // the tables ahead are written
+		ahead := lines(string(text))[:line-1]
+		for len(ahead) > 0 && ahead[len(ahead)-1] != "COMMIT" {
+			ahead = ahead[:len(ahead)-1]
+		}
+		text = []byte(join(ahead))
 	}
 	k.contents, err = restore(k.contents, string(text))
 	*k.generation += uint32(strings.Count(string(text), "COMMIT"))
+	if line > 0 && err == nil {
+		return &iptexec.RestoreError{Line: line, Message: "operation not supported"}
+	}
 	return err
+}
+
+// refusedLine is the first line of a text that is not taken, from 1; 0: there is none.
+func (k *fakeTables) refusedLine(text string) int {
+	return 1 + slices.IndexFunc(lines(text), func(l string) bool {
+		refused := func(part string) bool { return !strings.HasPrefix(l, ":") && strings.Contains(l, part) }
+		return l == "-X "+k.hidden || slices.ContainsFunc(k.refuses, refused)
+	})
 }
 
 func (k *fakeTables) Probe(context.Context) error { return nil }
@@ -194,18 +212,25 @@ func TestNoFamilyIsToldEveryTime(t *testing.T) {
 
 func TestFailureNamesTheServicePort(t *testing.T) {
 	r := webRules()
-	text := string(diff(r.families[0].desired, emptyKernel()).text())
-	for _, part := range []string{"-A KUBE-SEP", ":KUBE-EXT-", "-A KUBE-SERVICES -d 10.96.0.10", "health", "-A KUBE-MARK-MASQ"} {
+	for _, part := range []string{"-A KUBE-SEP", "-A KUBE-EXT-", "-A KUBE-SERVICES -d 10.96.0.10", "health", "-A KUBE-MARK-MASQ"} {
 		b, fakes := newTestBackend(false)
-		number := 1 + slices.IndexFunc(lines(text), func(l string) bool { return strings.Contains(l, part) })
-		fakes[0].failWrite = &iptexec.RestoreError{Line: number}
-		_, err := b.Apply(t.Context(), r, backend.Request{})
-		var at *LineError
-		if !errors.As(err, &at) || !strings.Contains(at.Line, part) {
-			t.Fatalf("%s: error is %v", part, err)
+		fakes[0].refuses = []string{part}
+		result, err := b.Apply(t.Context(), r, backend.Request{})
+		if shared := part == "health" || part == "-A KUBE-MARK-MASQ"; shared {
+			var at *LineError
+			if !errors.As(err, &at) || !strings.Contains(at.Line, part) || at.Port != nil || result.Refused != nil {
+				t.Errorf("%s: error %v, refused %v; want the line, and nobody refused", part, err, result.Refused)
+			}
+			continue
 		}
-		if shared := part == "health" || part == "-A KUBE-MARK-MASQ"; shared != (at.Port == nil) {
-			t.Errorf("%s: blames %v", part, at.Port)
+		if err != nil || len(result.Refused) != 1 {
+			t.Fatalf("%s: error %v, refused %v; want one Service port refused", part, err, result.Refused)
+		}
+		for id, why := range result.Refused {
+			var at *LineError
+			if !errors.As(why, &at) || !strings.Contains(at.Line, part) || *at.Port != id || !strings.Contains(why.Error(), id.String()) {
+				t.Errorf("%s: %v is refused: %v", part, id, why)
+			}
 		}
 	}
 }

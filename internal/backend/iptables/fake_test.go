@@ -27,13 +27,6 @@ func restore(have contents, text string) (contents, error) {
 	return now, nil
 }
 
-func (c contents) clone() (same contents) {
-	for t := range c {
-		same[t] = maps.Clone(c[t])
-	}
-	return same
-}
-
 type restorer struct{ table int }
 
 func (r *restorer) line(now contents, l string) error {

@@ -16,6 +16,7 @@ import (
 	"sluice/internal/kernel/iptexec"
 	"sluice/internal/kernel/netns"
 	"sluice/internal/model"
+	"sluice/internal/plan"
 	"sluice/internal/testkit/nstest"
 )
 
@@ -63,10 +64,15 @@ func (n *node) do(f func(context.Context) error) {
 	}
 }
 
-func (n *node) apply(r *Ruleset, recheck bool) (result backend.Result) {
+func (n *node) apply(r *Ruleset, recheck bool) backend.Result {
+	n.Helper()
+	return n.ask(r, backend.Request{Recheck: recheck})
+}
+
+func (n *node) ask(r *Ruleset, req backend.Request) (result backend.Result) {
 	n.Helper()
 	n.do(func(ctx context.Context) (err error) {
-		result, err = n.backend.Apply(ctx, r, backend.Request{Recheck: recheck})
+		result, err = n.backend.Apply(ctx, r, req)
 		return err
 	})
 	return result
@@ -312,22 +318,30 @@ func TestTellsOtherVariant(t *testing.T) {
 	})
 }
 
-// TestKernelRefusesALine: the error names the Service port, and the next Apply works.
+// TestKernelRefusesALine: the Service port is named and left out, all else is written, and so is it once it can be.
 func TestKernelRefusesALine(t *testing.T) {
 	eachVariant(t, func(n *node) {
 		r := dualStack()
-		nat := r.families[model.IPv4].chains[Nat]
-		good := nat[chainServices]
+		f := r.families[model.IPv4]
+		nat, good := f.chains[Nat], f.chains[Nat][chainServices]
+		line := f.fragments[0].lines[natServices]
+		f.fragments[0].lines[natServices] = strings.Replace(line, "--dport 80", "--dport eighty", 1)
 		nat[chainServices] = strings.Replace(good, "--dport 80", "--dport eighty", 1)
-		r.families[model.IPv4].fragments[0].lines[natServices] = nat[chainServices]
-		err := n.ns.Do(func() error {
-			_, err := n.backend.Apply(n.Context(), r, backend.Request{})
-			return err
-		})
-		if err == nil || !strings.Contains(err.Error(), "default/web:http (TCP)") || !strings.Contains(err.Error(), "eighty") {
-			n.Errorf("error is %v", err)
+		for _, hold := range []map[plan.PortID]bool{nil, {f.fragments[0].id: true}} {
+			result := n.ask(r, backend.Request{Hold: hold})
+			why := result.Refused[f.fragments[0].id]
+			if hold != nil && result.Written+len(result.Refused) != 0 {
+				n.Errorf("held: %+v, want nothing done", result)
+			}
+			if hold == nil && (why == nil || !strings.Contains(why.Error(), "default/web:http (TCP)") || !strings.Contains(why.Error(), "eighty")) {
+				n.Errorf("refused: %v", result.Refused)
+			}
+			now := n.contents(model.IPv4)
+			if strings.Contains(now[Nat][chainServices], "default/web:http") || now[Nat][chainMark] == "" || n.contents(model.IPv6)[Nat][chainServices] == "" {
+				n.Errorf("want all but the refused port, got\n%s", now[Nat])
+			}
 		}
-		nat[chainServices] = good
+		f.fragments[0].lines[natServices], nat[chainServices] = line, good
 		n.apply(r, false)
 		if got := n.contents(model.IPv4)[Nat][chainServices]; got != good {
 			n.Errorf("KUBE-SERVICES is\n%s", got)

@@ -107,10 +107,15 @@ type watched struct {
 	ours *uint32
 }
 
-// Restore counts its transactions: one for each table. Of a text that fails, who knows how many there were; so
-// afterwards the generation seems to have changed, which is what it should seem.
+// Restore counts its transactions: one for each table, of a text with a line that was refused one for each ahead of it.
+// Of a text that fails otherwise, who knows how many there were; so afterwards the generation seems to have changed,
+// which is what it should seem.
 func (w watched) Restore(ctx context.Context, text []byte) error {
 	err := w.Tables.Restore(ctx, text)
+	if line := refusedLine(err); line > 0 {
+		all := bytes.SplitAfter(text, []byte("\n"))
+		text = bytes.Join(all[:min(line, len(all))-1], nil)
+	}
 	*w.ours += uint32(bytes.Count(text, []byte("\nCOMMIT\n")))
 	return err
 }
