@@ -2,35 +2,57 @@ package nftables
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
+	"syscall"
 
 	"sluice/internal/backend"
+	"sluice/internal/kernel/nfnl"
+	"sluice/internal/model"
+	"sluice/internal/nft"
 	"sluice/internal/nft/wire"
 	"sluice/internal/plan"
 )
 
 // Backend is the nftables mode. It is safe for concurrent use.
 type Backend struct {
-	opts Options
-	deps Deps
+	opts  Options
+	deps  Deps
+	drift drift
 
-	mu     sync.Mutex
-	socket Socket // nil: not yet open
-	// known is what the kernel has, nil if that must be read first. It was written for of.
+	mu       sync.Mutex
+	socket   Socket   // nil: not yet open
+	listener Listener // nil: nobody listens
+	// known is what the kernel has, nil if that was never read, and doubt why it may be otherwise. It was written for of.
 	known *written
+	doubt doubt
 	of    *Ruleset
+	begun bool // the kernel has had all that was wanted once
+	// ours are our transactions since the generation drift counts from.
+	ours uint32
+	// localhost is what RouteLocalnet was last told.
+	localhost bool
 
 	batch *wire.Batch
 	delta delta
 }
 
+// doubt is about whether the kernel has what it is known to have.
+type doubt uint8
+
+const (
+	sure   doubt = iota
+	shaken       // by ourselves: it is not known what became of a transaction
+	others       // somebody else changed something
+)
+
 // Deps are the parts of the kernel that a Backend works with.
 type Deps struct {
-	// Open opens the socket; nil: nf_tables in the network namespace of the thread that calls Apply first.
+	// Open opens the socket; nil: nf_tables in the network namespace of the thread that calls first.
 	Open func() (Socket, error)
+	// Listen hears what is done by others than the socket of a number; nil: as Open.
+	Listen func(ours uint32) (Listener, error)
 	// RouteLocalnet has the kernel route packets from loopback addresses to elsewhere, which node ports on localhost
 	// need, or no longer do so. Nil: that is somebody else's business.
 	RouteLocalnet func(on bool) error
@@ -40,6 +62,9 @@ type Deps struct {
 func New(opts Options, deps Deps) *Backend {
 	if deps.Open == nil {
 		deps.Open = openSocket
+	}
+	if deps.Listen == nil {
+		deps.Listen = listen
 	}
 	return &Backend{opts: opts, deps: deps, batch: wire.NewBatch(tableName)}
 }
@@ -51,6 +76,10 @@ func (b *Backend) Name() string { return "nftables" }
 func (b *Backend) Compile(p *plan.Plan) backend.Ruleset { return Compile(p, b.opts) }
 
 // Apply makes the kernel's table hold what r says. See [backend.Backend].
+//
+// Transactions do not name the generation that they are meant for: one that others made obsolete by a change of our
+// table fails by itself or is repaired as soon as they are heard of, and one that only met a change of another table
+// need not fail.
 func (b *Backend) Apply(ctx context.Context, r backend.Ruleset, req backend.Request) (result backend.Result, err error) {
 	rs, ok := r.(*Ruleset)
 	if !ok {
@@ -61,7 +90,13 @@ func (b *Backend) Apply(ctx context.Context, r backend.Ruleset, req backend.Requ
 	if err := b.open(); err != nil {
 		return result, err
 	}
-	err = b.apply(ctx, rs, req, &result)
+	a := &run{Backend: b, rules: rs, req: req, result: &result}
+	err = a.apply(ctx)
+	for id, err := range rs.problems {
+		if !req.Hold[id] {
+			a.refuse(id, err)
+		}
+	}
 	return result, err
 }
 
@@ -72,51 +107,112 @@ func (b *Backend) open() (err error) {
 	return err
 }
 
-func (b *Backend) apply(ctx context.Context, r *Ruleset, req backend.Request, result *backend.Result) error {
-	dirty := r.takeDirty()
-	if b.known == nil || b.of != r || dirty.table {
-		c := r.contents()
-		if err := b.load(ctx, c, true); err != nil {
-			r.markDirty(dirty)
+// run is one Apply.
+type run struct {
+	*Backend
+	rules  *Ruleset
+	req    backend.Request
+	result *backend.Result
+	// fresh is set once the kernel was read: what it refuses from then on is no misunderstanding.
+	fresh bool
+	// apart is set once what is no port's is written, so that a refusal is about ports.
+	apart bool
+}
+
+// apply looks again, and goes on, if the kernel turns out not to be as it was thought to be.
+func (a *run) apply(ctx context.Context) error {
+	for try := 1; ; try++ {
+		err := a.once(ctx)
+		switch {
+		case err == nil && a.doubt == sure:
+			return a.routeLocalnet()
+		case try == tries || err != nil && !isStale(err) && !isUnclear(err):
 			return err
+		case isStale(err):
+			a.doubt = others
+		case err != nil:
+			a.doubt = shaken
 		}
-		b.of = r
-		result.Written = 1
-		return nil
 	}
-	ids := slices.Collect(maps.Keys(dirty.ports))
-	d := &b.delta
-	b.known.collect(d, r, ids)
-	if d.empty() {
-		b.known.advance(d, r, ids)
-		return nil
+}
+
+func (a *run) once(ctx context.Context) error {
+	if a.known == nil || a.of != a.rules {
+		a.drift.take()
+		a.fresh = true
+		return a.begin(ctx)
 	}
-	b.batch.Reset()
-	appendFirst(b.batch, d)
-	if err := b.commit(ctx); err != nil {
-		r.markDirty(dirty)
+	if err := a.look(ctx); err != nil {
 		return err
 	}
-	if d.late() {
-		b.batch.Reset()
-		appendLast(b.batch, d)
-		if err := b.commit(ctx); err != nil {
-			return err
-		}
+	return a.changes(ctx)
+}
+
+// routeLocalnet has the kernel route loopback addresses, now that the rules guard them.
+func (a *run) routeLocalnet() error {
+	if a.localhost == a.rules.structure.localhost && !a.req.Recheck || a.deps.RouteLocalnet == nil || !a.rules.structure.localhost {
+		return nil
 	}
-	b.known.advance(d, r, ids)
-	result.Written = d.size()
+	if err := a.deps.RouteLocalnet(true); err != nil {
+		return &backend.FamilyError{Family: model.IPv4, Err: err}
+	}
+	a.localhost = true
 	return nil
 }
 
-// commit has the kernel take the batch.
+// commit has the kernel take the batch. The error names what it is about.
 func (b *Backend) commit(ctx context.Context) error {
-	if b.batch.Empty() {
+	err := b.socket.Commit(ctx, b.batch.Finish())
+	switch {
+	case err == nil:
+		b.ours++
 		return nil
+	case !isRefusal(err):
+		b.doubt = shaken
 	}
-	if err := b.socket.Commit(ctx, b.batch.Finish()); err != nil {
-		b.known = nil
+	return b.explain(err)
+}
+
+// explain names what a refusal is about.
+func (b *Backend) explain(err error) error {
+	refused, ok := errors.AsType[nfnl.Errors](err)
+	if !ok {
 		return fmt.Errorf("write table inet %s: %w", tableName, err)
 	}
-	return nil
+	what := b.batch.Subject(refused[0].Seq)
+	if name, key, ok := b.batch.Element(refused[0].Seq, refused[0].Offset); ok {
+		if set, ok := setNamed(name); ok {
+			what = elementName(set, &nft.Element{Key: key})
+		}
+	}
+	return fmt.Errorf("write %s of table inet %s: %w", what, tableName, err)
+}
+
+// isRefusal reports whether the kernel took offence at something in a batch, and left everything as it was.
+func isRefusal(err error) bool {
+	refused, ok := errors.AsType[nfnl.Errors](err)
+	return ok && refused[0].Seq != 0 || errors.Is(err, nfnl.ErrTooLarge)
+}
+
+// isStale reports whether a refusal may come of the kernel not having what it is known to have.
+func isStale(err error) bool {
+	return isRefusal(err) && (errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.EEXIST) ||
+		errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.EBUSY))
+}
+
+// isUnclear reports whether it is worth a look what became of something.
+func isUnclear(err error) bool {
+	return errors.Is(err, nfnl.ErrUnanswered) || errors.Is(err, nfnl.ErrInterrupted)
+}
+
+// Close closes the socket.
+func (b *Backend) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.socket == nil {
+		return nil
+	}
+	err := b.socket.Close()
+	b.socket, b.known = nil, nil
+	return err
 }

@@ -1,6 +1,11 @@
 package nftables
 
-import "context"
+import (
+	"context"
+
+	"sluice/internal/nft"
+	"sluice/internal/nft/wire"
+)
 
 const (
 	// loadBatch is about how many bytes a transaction has where a table is filled in several. The kernel keeps a multiple
@@ -12,30 +17,101 @@ const (
 	keepBatch = 256 << 10
 )
 
-// load makes the table anew with all that c has. If whole is set, it does so in one transaction, so that no packet meets
-// anything between the old table and the new one. That is not done if the socket does not take so much at once, as that
-// of an ordinary user does not: then, as for a table that was not there before, there are several transactions, of which
-// the last ones lead packets to what the others have put there.
-func (b *Backend) load(ctx context.Context, c *contents, whole bool) error {
-	b.known = nil
-	limit := b.socket.Limit() - batchRest
-	b.batch.Reset()
-	appendTable(b.batch, c)
-	refs := references{}
-	for set := range setCount {
-		for e := range c.elements(set, refs) {
-			if b.batch.Len() > limit || b.batch.Len() > loadBatch && !whole {
-				if err := b.commit(ctx); err != nil {
-					return err
-				}
-				b.batch.Reset()
-			}
-			b.batch.AddElement(&sets[set], e)
+// load makes the table anew with all that c has. One that is there is replaced in one transaction, so that no packet
+// meets anything between the old table and the new one; what clients and counters have put into it is kept. If the
+// socket does not take so much at once, as that of an ordinary user does not, or if there is no table, there are several
+// transactions, of which the last ones lead packets to what the others have put there.
+func (a *run) load(ctx context.Context, c *contents, replace bool) (err error) {
+	l := loader{run: a, refs: references{}, limit: min(loadBatch, a.socket.Limit()-batchRest)}
+	if replace {
+		l.limit = a.socket.Limit() - batchRest
+		if l.counts, err = a.readCounts(ctx); err != nil {
+			return err
 		}
 	}
-	if err := b.commit(ctx); err != nil {
+	defer a.shrink()
+	if err := a.deafly(ctx, func() error { return l.load(ctx, c) }); err != nil {
 		return err
 	}
-	b.known = writtenAll(c, refs)
+	a.known = writtenAll(c, l.refs)
+	a.result.Written += l.count
 	return nil
+}
+
+// loader fills a table.
+type loader struct {
+	*run
+	limit int
+	refs  references
+	count int
+	// counts is what each list has counted.
+	counts map[uint32]uint64
+	// clients are the entries of session affinity, read before anything is written.
+	clients [2]*listing
+	read    bool
+}
+
+func (l *loader) load(ctx context.Context, c *contents) error {
+	l.batch.Reset()
+	appendTable(l.batch, c)
+	for set := range setCount {
+		for e := range c.elements(set, l.refs) {
+			if set == setConnections {
+				e.Packets = l.counts[nft.NewReader(e.Key).Uint32()]
+			}
+			if err := l.add(ctx, set, e); err != nil {
+				return err
+			}
+		}
+	}
+	if err := l.readClients(ctx); err != nil {
+		return err
+	}
+	for f := range l.clients {
+		for e := range l.clients[f].elements {
+			if err := l.add(ctx, setAffinity+setID(f), e); err != nil {
+				return err
+			}
+		}
+	}
+	return l.commit(ctx)
+}
+
+func (l *loader) add(ctx context.Context, set setID, e *nft.Element) error {
+	if l.batch.Len() > l.limit {
+		if err := l.readClients(ctx); err != nil {
+			return err
+		}
+		if err := l.commit(ctx); err != nil {
+			return err
+		}
+		l.batch.Reset()
+	}
+	l.count++
+	l.batch.AddElement(&sets[set], e)
+	return nil
+}
+
+// readClients reads them once, as late as possible: those that come before the table is replaced are lost.
+func (l *loader) readClients(ctx context.Context) (err error) {
+	if l.read {
+		return nil
+	}
+	l.read = true
+	for f := range l.clients {
+		if l.clients[f], err = l.readSet(ctx, setAffinity+setID(f)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shrink gives back the memory of what was large.
+func (b *Backend) shrink() {
+	if b.batch.Len() > keepBatch {
+		b.batch = wire.NewBatch(tableName)
+	}
+	if b.delta.size() > keepElements {
+		b.delta = delta{}
+	}
 }

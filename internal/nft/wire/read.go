@@ -110,3 +110,14 @@ func udata(b []byte, kind uint8) []byte {
 func comment(userdata []byte, kind uint8) string {
 	return strings.ToValidUTF8(text(udata(userdata, kind)), "\uFFFD")
 }
+
+// IsAbout reports whether a message is about a table or something in it, by data, which is what follows the netlink
+// header. It looks no further than the table's name, which comes first in messages of every kind but NewGen.
+func IsAbout(data []byte, family uint8, table string) bool {
+	const begin = familyHeader + attrHeader
+	if len(data) < begin+len(table)+1 || data[0] != family {
+		return false
+	}
+	length, kind := binary.NativeEndian.Uint16(data[familyHeader:]), binary.NativeEndian.Uint16(data[familyHeader+2:])
+	return kind == tableName && int(length) == attrHeader+len(table)+1 && string(data[begin:begin+len(table)]) == table
+}

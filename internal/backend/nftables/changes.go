@@ -1,0 +1,151 @@
+package nftables
+
+import (
+	"context"
+	"slices"
+
+	"sluice/internal/plan"
+)
+
+// piece is how many ports are written at once where everything is written port by port.
+const piece = 1 << 10
+
+// changes writes what changed in the Ruleset since it was last written.
+func (a *run) changes(ctx context.Context) error {
+	dirty := a.rules.takeDirty()
+	if dirty.table || len(dirty.ports) > piece && len(dirty.ports) > len(a.rules.ports)/2 {
+		if err := a.reload(ctx, a.known.wanted(a.rules, a.req.Hold), true); err != nil {
+			a.rules.markDirty(dirty)
+			return err
+		}
+		a.putBack(a.req.Hold)
+		dirty = a.rules.takeDirty() // what could not be written with all the rest
+	}
+	ids := a.order(dirty.ports)
+	for len(ids) > 0 || dirty.node {
+		n := min(len(ids), piece)
+		if err := a.write(ctx, ids[:n]); err != nil {
+			a.rules.markDirty(dirty)
+			return err
+		}
+		ids, dirty.node = ids[n:], false
+	}
+	for id := range dirty.ports {
+		if a.req.Hold[id] || a.result.Refused[id] != nil {
+			a.rules.markDirty(dirt{ports: map[plan.PortID]struct{}{id: {}}})
+		}
+	}
+	return a.collectChains(ctx)
+}
+
+// order lists the ports that are not to be held. Those that go come first, since others may have their frontends.
+func (a *run) order(ports map[plan.PortID]struct{}) []plan.PortID {
+	ids := make([]plan.PortID, 0, len(ports))
+	for id := range ports {
+		if !a.req.Hold[id] {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(x, y plan.PortID) int {
+		if goes := a.rules.ports[x] == nil; goes != (a.rules.ports[y] == nil) {
+			if goes {
+				return -1
+			}
+			return 1
+		}
+		return x.Compare(y)
+	})
+	return ids
+}
+
+// write writes some ports, and what is no port's. If the kernel refuses that, it writes halves of them, until the one
+// that is refused stands alone.
+func (a *run) write(ctx context.Context, ids []plan.PortID) error {
+	d := &a.delta
+	a.known.collect(d, a.rules, ids)
+	err := a.send(ctx, d, func() { a.known.advance(d, a.rules, ids) })
+	switch {
+	case err == nil || !isRefusal(err):
+		return err
+	case isStale(err) && !a.fresh:
+		return err // it is not as we thought, so it is to be read first
+	case len(ids) == 0:
+		return err
+	case !a.apart:
+		// What is no port's must not be taken for the fault of one.
+		if err := a.write(ctx, nil); err != nil {
+			return err
+		}
+		a.apart = true
+		return a.write(ctx, ids)
+	case len(ids) == 1:
+		a.refuse(ids[0], err)
+		return nil
+	}
+	if err := a.write(ctx, ids[:len(ids)/2]); err != nil {
+		return err
+	}
+	return a.write(ctx, ids[len(ids)/2:])
+}
+
+func (a *run) refuse(id plan.PortID, err error) {
+	if a.result.Refused == nil {
+		a.result.Refused = map[plan.PortID]error{}
+	}
+	a.result.Refused[id] = err
+}
+
+// collectChains removes the chains that no list is balanced by any more, if there are many. A port that the kernel has
+// not as it is wanted may need them.
+func (a *run) collectChains(ctx context.Context) error {
+	if len(a.req.Hold)+len(a.result.Refused) > 0 {
+		return nil
+	}
+	if a.rules.collect(); a.known.buckets == a.rules.buckets.byNumber {
+		return nil
+	}
+	return a.write(ctx, nil)
+}
+
+// send has the kernel take a delta, and calls taken as soon as it has: what goes last is not known to the delta's maker.
+func (a *run) send(ctx context.Context, d *delta, taken func()) error {
+	if size := d.size(); size > 0 {
+		a.batch.Reset()
+		appendFirst(a.batch, d)
+		if err := a.commit(ctx); err != nil {
+			return err
+		}
+		a.result.Written += size
+	}
+	taken()
+	if !d.late() {
+		return nil
+	}
+	a.batch.Reset()
+	appendLast(a.batch, d)
+	err := a.commit(ctx)
+	if err != nil {
+		a.doubt = shaken
+	}
+	return err
+}
+
+// reload makes the table anew. If the kernel refuses something in c, the table is made without any port, and all of them
+// are to be written as changes are.
+func (a *run) reload(ctx context.Context, c *contents, replace bool) error {
+	err := a.load(ctx, c, replace)
+	if !isRefusal(err) {
+		return err
+	}
+	without := *c
+	without.ports = nil
+	if err := a.load(ctx, &without, true); err != nil {
+		return err
+	}
+	all := dirt{ports: make(map[plan.PortID]struct{}, len(a.rules.ports))}
+	for id := range a.rules.ports {
+		all.ports[id] = struct{}{}
+	}
+	a.rules.markDirty(all)
+	return nil
+}

@@ -1,0 +1,121 @@
+package nftables
+
+import (
+	"context"
+
+	"sluice/internal/plan"
+)
+
+// keepElements is how many elements a delta may have had and be kept for the next one.
+const keepElements = 1 << 10
+
+// begin is for a table of which nothing is known. Its numbers become those of the Ruleset, so that only what really
+// differs is written.
+func (a *run) begin(ctx context.Context) error {
+	if err := a.rebase(ctx); err != nil {
+		return err
+	}
+	have, err := a.readFrame(ctx)
+	if err != nil {
+		return err
+	}
+	read := map[setID]*listing{}
+	if have != nil {
+		if err := a.adopt(ctx, have, read); err != nil {
+			return err
+		}
+	}
+	dirty := a.rules.takeDirty()
+	if _, err := a.fill(ctx, a.known.wanted(a.rules, a.req.Hold), have, read); err != nil {
+		a.rules.markDirty(dirty)
+		return err
+	}
+	a.of, a.begun, a.doubt = a.rules, true, sure
+	a.putBack(a.req.Hold)
+	return nil
+}
+
+// adopt has the Ruleset use the numbers of the table. It adds to read what it has read.
+func (a *run) adopt(ctx context.Context, have *frame, read map[setID]*listing) error {
+	h := newHeld()
+	for set := range setCount {
+		if !have.has(set) {
+			continue
+		}
+		h.size(set, have.sets[set.name()].Size)
+		if !isNumbered(set) {
+			continue
+		}
+		l, err := a.readSet(ctx, set)
+		if err != nil {
+			return err
+		}
+		for e := range l.elements {
+			h.take(set, e)
+		}
+		read[set] = l
+	}
+	if !a.begun {
+		a.result.Former = h.former(a.rules)
+	}
+	a.rules.adopt(h)
+	return nil
+}
+
+// recheck makes the kernel hold again what it is known to have held. It tells what it did not.
+func (a *run) recheck(ctx context.Context) (names []string, err error) {
+	if err := a.rebase(ctx); err != nil {
+		return nil, err
+	}
+	have, err := a.readFrame(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names, err = a.fill(ctx, a.known.contents(), have, nil)
+	if err == nil {
+		a.doubt = sure
+	}
+	return names, err
+}
+
+// fill makes the table hold c, and tells what differed. Of some sets it is known what the kernel has.
+func (a *run) fill(ctx context.Context, c *contents, have *frame, read map[setID]*listing) (names []string, err error) {
+	if have == nil {
+		return []string{"table inet " + tableName}, a.reload(ctx, c, false)
+	}
+	d := &a.delta
+	d.reset()
+	if broken := d.compareFrame(c, have); len(broken) > 0 {
+		return broken, a.reload(ctx, c, true)
+	}
+	refs := references{}
+	for set := range setCount {
+		if isOfClients(set) {
+			continue
+		}
+		l := read[set]
+		if l == nil {
+			if l, err = a.readSet(ctx, set); err != nil {
+				return nil, err
+			}
+		}
+		d.compare(c, set, refs, l.elements)
+		if l.err != nil {
+			return nil, l.err
+		}
+		delete(read, set) // its memory is wanted for the next one
+	}
+	names = d.names()
+	err = a.send(ctx, d, func() { a.known = writtenAll(c, refs) })
+	if isRefusal(err) && !isStale(err) {
+		err = a.reload(ctx, c, true)
+	}
+	return names, err
+}
+
+// putBack has ports be compared again next time.
+func (a *run) putBack(ids map[plan.PortID]bool) {
+	for id := range ids {
+		a.rules.markDirty(dirt{ports: map[plan.PortID]struct{}{id: {}}})
+	}
+}
