@@ -20,11 +20,8 @@ func Cleanup(ctx context.Context, out io.Writer) (err error) {
 	var errs []error
 	found := false
 	for _, m := range modes() {
-		removed, err := m.cleanup(ctx)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
+		removed, err := m.cleanup(ctx, setRouteLocalnet)
+		errs = append(errs, err)
 		for _, what := range removed {
 			found = true
 			_, err := fmt.Fprintln(out, "removed:", what)

@@ -18,9 +18,13 @@ import (
 )
 
 // iptablesMode has the chains of kube-proxy's iptables mode, in either variant of the programs.
-type iptablesMode struct{}
+type iptablesMode struct {
+	variant iptexec.Variant // the one that is written, after start
+}
 
-func (iptablesMode) compile(p *plan.Plan, c config.Config) backend.Ruleset {
+func (*iptablesMode) name() string { return config.ModeIPTables }
+
+func (*iptablesMode) compile(p *plan.Plan, c config.Config) backend.Ruleset {
 	return iptables.Compile(p, iptablesOptions(c))
 }
 
@@ -38,7 +42,7 @@ func iptablesOptionsHere(c config.Config) (o iptables.Options, err error) {
 	return o, err
 }
 
-func (iptablesMode) render(w *world, o RenderOptions, out io.Writer) error {
+func (*iptablesMode) render(w *world, o RenderOptions, out io.Writer) error {
 	f, all, err := parseFamily(o.Family)
 	if err != nil {
 		return err
@@ -77,8 +81,8 @@ func (w *world) onlyFamily(messages io.Writer) model.Family {
 	return model.IPv4
 }
 
-func (iptablesMode) start(ctx context.Context, c config.Config, log *slog.Logger) (backend.Backend, error) {
-	deps, variant, lacking, err := iptablesTables(ctx)
+func (m *iptablesMode) start(ctx context.Context, c config.Config, log *slog.Logger) (backend.Backend, error) {
+	deps, variant, lacking, err := iptablesTables(ctx, "")
 	if err != nil {
 		return nil, err
 	}
@@ -95,26 +99,15 @@ func (iptablesMode) start(ctx context.Context, c config.Config, log *slog.Logger
 	if err != nil {
 		return nil, err
 	}
-	b := iptables.New(opts, deps)
-	tellOtherVariant(ctx, b, log)
-	return b, nil
-}
-
-func tellOtherVariant(ctx context.Context, b *iptables.Backend, log *slog.Logger) {
-	found, err := b.OtherVariant(ctx)
-	if err != nil {
-		log.Warn("the other variant of iptables cannot be read", "error", err)
-	}
-	for _, f := range found {
-		log.Warn("packets also pass a Service proxy's rules in the other variant of iptables; sluice cleanup removes both", "found", f)
-	}
+	m.variant = variant
+	return iptables.New(opts, deps), nil
 }
 
 // iptablesTables finds the tables of this network namespace, save those of families that the kernel lacks, which
-// lacking tells of. At least one family is there. That the other variant's tables cannot be read is no error here: who
-// looks at them is told.
-func iptablesTables(ctx context.Context) (deps iptables.Deps, used iptexec.Variant, lacking, err error) {
-	if deps, used, err = iptables.System(ctx, ""); err != nil {
+// lacking tells of. At least one family is there. They are of the variant that is wanted, or of the one that this node
+// uses. That the other variant's tables cannot be read is no error here: who looks at them is told.
+func iptablesTables(ctx context.Context, want iptexec.Variant) (deps iptables.Deps, used iptexec.Variant, lacking, err error) {
+	if deps, used, err = iptables.System(ctx, want); err != nil {
 		return deps, used, nil, err
 	}
 	for _, f := range model.Families {
@@ -135,10 +128,10 @@ func iptablesTables(ctx context.Context) (deps iptables.Deps, used iptexec.Varia
 	return deps, used, lacking, err
 }
 
-// cleanup removes the chains of both variants. Where no iptables is installed there can be none that it made.
-func (iptablesMode) cleanup(ctx context.Context) (removed []string, err error) {
-	deps, variant, _, err := iptablesTables(ctx)
-	if errors.Is(err, iptexec.ErrNotInstalled) {
+// cleanup removes the chains of both variants. Where no iptables is installed nobody can have made any with it.
+func (m *iptablesMode) cleanup(ctx context.Context, routeLocalnet func(on bool) error) (removed []string, err error) {
+	deps, variant, _, err := iptablesTables(ctx, m.variant)
+	if errors.Is(err, iptexec.ErrNotInstalled) || errors.Is(err, iptables.ErrNoFamily) {
 		return nil, nil
 	}
 	if err != nil {
@@ -146,11 +139,11 @@ func (iptablesMode) cleanup(ctx context.Context) (removed []string, err error) {
 	}
 	all := deps.Others
 	for f, t := range deps.Tables {
-		if t != nil {
+		if t != nil && m.variant == "" {
 			all = append(all, iptables.Other{Name: fmt.Sprintf("%s (%s)", model.Family(f), variant), Tables: t})
 		}
 	}
-	b := iptables.New(iptables.DefaultOptions(), iptables.Deps{Others: all, RouteLocalnet: setRouteLocalnet})
-	found, err := b.OtherVariant(ctx)
-	return found, errors.Join(err, b.Cleanup(ctx))
+	b := iptables.New(iptables.DefaultOptions(), iptables.Deps{Others: all, RouteLocalnet: routeLocalnet})
+	removed, err = b.OtherVariant(ctx)
+	return removed, errors.Join(err, b.Cleanup(ctx))
 }

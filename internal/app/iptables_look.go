@@ -17,8 +17,8 @@ import (
 	"sluice/internal/trace/iptwalk"
 )
 
-func (iptablesMode) diff(ctx context.Context, w *world, out io.Writer) (Outcome, error) {
-	deps, _, _, err := iptablesTables(ctx)
+func (*iptablesMode) diff(ctx context.Context, w *world, out io.Writer) (Outcome, error) {
+	deps, _, _, err := iptablesTables(ctx, "")
 	if err != nil {
 		return Good, err
 	}
@@ -97,8 +97,8 @@ func join(lines []string) []byte {
 	return []byte(strings.Join(lines, "\n") + "\n")
 }
 
-func (iptablesMode) trace(ctx context.Context, w *world, q Question) (trace.Result, error) {
-	deps, variant, _, err := iptablesTables(ctx)
+func (*iptablesMode) trace(ctx context.Context, w *world, q Question) (trace.Result, error) {
+	deps, variant, _, err := iptablesTables(ctx, "")
 	if err != nil {
 		return trace.Result{}, err
 	}

@@ -41,8 +41,13 @@ type node struct {
 	stop func() // ends the daemon and waits for it
 }
 
-// newNode has an address, 192.168.10.11, and nothing in its tables.
+// newNode has an address, 192.168.10.11, and nothing in its tables. Its daemon is of mode iptables.
 func newNode(t *testing.T) *node {
+	t.Helper()
+	return newNodeOf(t, config.ModeIPTables)
+}
+
+func newNodeOf(t *testing.T, mode string) *node {
 	t.Helper()
 	nstest.Require(t)
 	links, err := link.Here()
@@ -54,10 +59,8 @@ func newNode(t *testing.T) *node {
 		t.Fatal(err)
 	}
 	n := &node{t: t, dir: t.TempDir(), stop: func() {}}
-	n.in = Input{
-		Manifests: []string{n.dir}, Messages: &bytes.Buffer{},
-		Config: flags(t, "--mode=iptables", "--node=node-a", "--cluster-cidr=10.244.0.0/16", "--iptables-sync-period=1s", "--iptables-min-sync-period=10ms"),
-	}
+	n.in = Input{Manifests: []string{n.dir}, Messages: &bytes.Buffer{}}
+	n.configure(mode)
 	t.Cleanup(func() {
 		n.stop()
 		if err := Cleanup(context.Background(), &bytes.Buffer{}); err != nil {
@@ -68,6 +71,12 @@ func newNode(t *testing.T) *node {
 		}
 	})
 	return n
+}
+
+// configure is for the next start.
+func (n *node) configure(mode string) {
+	n.t.Helper()
+	n.in.Config = flags(n.t, "--mode="+mode, "--node=node-a", "--cluster-cidr=10.244.0.0/16", "--iptables-sync-period=1s", "--iptables-min-sync-period=10ms")
 }
 
 // flags are a configuration as it is written on a command line.

@@ -14,6 +14,8 @@ import (
 
 // mode is what the verbs ask of one way to do the work. Each is a file of its own here, named after it.
 type mode interface {
+	// name is the value of --mode.
+	name() string
 	// compile makes rules that are only looked at.
 	compile(*plan.Plan, config.Config) backend.Ruleset
 	// render prints the rules of w.
@@ -24,19 +26,20 @@ type mode interface {
 	trace(ctx context.Context, w *world, q Question) (trace.Result, error)
 	// start makes the backend that keeps this kernel up to date, and tells what it found.
 	start(ctx context.Context, c config.Config, log *slog.Logger) (backend.Backend, error)
-	// cleanup removes all that is of this mode from this kernel, whoever made it, and tells what that was.
-	cleanup(context.Context) (removed []string, err error)
+	// cleanup removes all that is of this mode from this kernel, whoever made it, and tells what that was. After start it
+	// spares what the backend keeps.
+	cleanup(ctx context.Context, routeLocalnet func(on bool) error) (removed []string, err error)
 }
 
 // modes are all that there are, but for the plan.
-func modes() []mode { return []mode{nftablesMode{}, iptablesMode{}} }
+func modes() []mode { return []mode{&nftablesMode{}, &iptablesMode{}} }
 
 // modeOf finds the mode that a configuration names.
 func modeOf(c config.Config) mode {
 	if c.Mode == config.ModeNFTables {
-		return nftablesMode{}
+		return &nftablesMode{}
 	}
-	return iptablesMode{}
+	return &iptablesMode{}
 }
 
 // choose is the best mode that this kernel can do, and why it is that one.

@@ -56,11 +56,12 @@ func (in Input) runClaimed(ctx context.Context, b *board, log *slog.Logger) erro
 		in = in.settle(mode)
 	}
 	log.Info("starting", "mode", in.Config.Mode, "because", because)
-	be, err := modeOf(in.Config).start(ctx, in.Config, log)
+	m := modeOf(in.Config)
+	be, err := m.start(ctx, in.Config, log)
 	if err != nil {
 		return err
 	}
-	d := &daemon{Input: in, links: links, log: log, events: make(chan reconcile.Event), board: b}
+	d := &daemon{Input: in, links: links, log: log, events: make(chan reconcile.Event), board: b, mode: m}
 	return d.run(ctx, be)
 }
 
@@ -100,6 +101,7 @@ type daemon struct {
 	log    *slog.Logger
 	events chan reconcile.Event
 	board  *board
+	mode   mode
 	told   sync.Once
 }
 
@@ -112,11 +114,12 @@ func (d *daemon) run(ctx context.Context, be backend.Backend) error {
 	planner.SetHost(host)
 	tellForwarding(d.log)
 
+	stands := make(chan struct{})
 	var loop *reconcile.Loop
 	checks := health.New(func() bool { return loop.Healthy() }, d.log)
 	loop = reconcile.New(reconcile.Config{
 		SyncPeriod: d.Config.SyncPeriod, MinSyncPeriod: d.Config.MinSyncPeriod,
-		Backend: be, Planner: planner, Sweep: sweep, Log: d.log,
+		Backend: be, Planner: planner, Sweep: sweep, Stands: func() { close(stands) }, Log: d.log,
 		Planned: func(p *plan.Plan, changes plan.Changes) {
 			checks.Update(p, changes)
 			d.board.planned(p, changes)
@@ -127,6 +130,7 @@ func (d *daemon) run(ctx context.Context, be backend.Backend) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { loop.Run(ctx, d.events); return nil })
 	group.Go(func() error { checks.Run(ctx); return nil })
+	group.Go(func() error { d.takeOver(ctx, stands); return nil })
 	group.Go(func() error { return d.links.WatchAddresses(ctx, func() { d.hostChanged(ctx) }) })
 	group.Go(func() error { return d.watch(ctx) })
 	err = group.Wait()
