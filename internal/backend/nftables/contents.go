@@ -79,8 +79,9 @@ func (c *contents) elements(set setID, refs references) iter.Seq[*nft.Element] {
 		case isShared(set):
 			c.sharedElements(set, refs, yield)
 		default:
+			var e nft.Element
 			for _, p := range c.ports {
-				if !p.elements(set, yield) {
+				if !p.elements(set, &e, yield) {
 					return
 				}
 			}
@@ -89,12 +90,13 @@ func (c *contents) elements(set setID, refs references) iter.Seq[*nft.Element] {
 }
 
 func (c *contents) sharedElements(set setID, refs references, yield func(*nft.Element) bool) {
+	var e nft.Element
 	for _, p := range c.ports {
 		for k := range p.shared {
 			if k.set != set || !refs.gain(k) {
 				continue
 			}
-			if e := k.element(p.plan.ID.Service); !yield(&e) {
+			if e = k.element(p.plan.ID.Service); !yield(&e) {
 				return
 			}
 		}

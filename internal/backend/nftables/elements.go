@@ -8,9 +8,9 @@ import (
 	"sluice/internal/plan"
 )
 
-// elements yields the port's own elements of one set; those that it shares with others are yielded by [port.shared]. The
-// element is the same one each time.
-func (p *port) elements(set setID, yield func(*nft.Element) bool) bool {
+// elements yields the port's own elements of one set, each in e; those that it shares with others are yielded by
+// [port.shared]. It reports false if it was told to stop.
+func (p *port) elements(set setID, e *nft.Element, yield func(*nft.Element) bool) bool {
 	if set < bothFamilies && set.family() != p.family() {
 		return true
 	}
@@ -18,20 +18,33 @@ func (p *port) elements(set setID, yield func(*nft.Element) bool) bool {
 		l := &p.lists[i]
 		n, element := l.part(set)
 		for i := range n {
-			if e := element(p, i); !yield(&e) {
+			if *e = element(p, i); !yield(e) {
 				return false
 			}
 		}
 	}
-	if !isFrontends(set) {
+	if !p.mayHave(set) {
 		return true
 	}
-	for s, e := range p.frontends {
-		if s == set && !yield(e) {
+	for s, own := range p.frontends {
+		if s == set && !yield(own) {
 			return false
 		}
 	}
 	return true
+}
+
+// mayHave reports whether frontends may yield elements of a set, so that it is not asked in vain.
+func (p *port) mayHave(set setID) bool {
+	switch set.ofIPv4() {
+	case setServices, setNodePorts:
+		return true
+	case setOutside, setOutsideNodePorts:
+		return p.routes(p.plan.External).differ || p.routes(p.plan.Internal).differ
+	case setAllowed, setGuarded:
+		return p.plan.Sources != nil
+	}
+	return false
 }
 
 // tally counts the port's elements in the sets that have a size, times by. A nil port has none.
@@ -118,9 +131,10 @@ func (l *list) turns() nft.Element {
 	}
 }
 
-// frontends yields the elements by which clients find the port, and those by which some are kept out.
+// frontends yields the elements by which clients find the port, and those by which some are kept out. The element is
+// the same one each time.
 func (p *port) frontends(yield func(setID, *nft.Element) bool) {
-	name := nft.CleanComment(p.plan.ID.String())
+	e := &nft.Element{Comment: nft.CleanComment(p.plan.ID.String())}
 	internal, external := p.routes(p.plan.Internal), p.routes(p.plan.External)
 	for _, fe := range p.plan.Frontends {
 		rs := external
@@ -128,14 +142,11 @@ func (p *port) frontends(yield func(setID, *nft.Element) bool) {
 			rs = internal
 		}
 		all, outside, key := frontendKey(fe.Key)
-		if rs.differ {
-			e := nft.Element{Key: key, Data: nft.Value{}.Uint32(uint32(rs.outside)), Comment: name}
-			if !yield(outside, &e) {
-				return
-			}
+		e.Key = key
+		if e.Data = rs.outside.value(); rs.differ && !yield(outside, e) {
+			return
 		}
-		e := nft.Element{Key: key, Data: nft.Value{}.Uint32(uint32(rs.main)), Comment: name}
-		if !yield(all, &e) || !p.guard(fe, name, yield) {
+		if e.Data = rs.main.value(); !yield(all, e) || !p.guard(fe, e.Comment, yield) {
 			return
 		}
 	}
@@ -148,15 +159,6 @@ func frontendKey(k plan.Key) (all, outside setID, key nft.Value) {
 		return setNodePorts.of(f), setOutsideNodePorts.of(f), nft.Value{}.Proto(uint8(k.Protocol)).Port(k.Port)
 	}
 	return setServices.of(f), setOutside.of(f), nft.Value{}.Addr(k.Addr).Proto(uint8(k.Protocol)).Port(k.Port)
-}
-
-// isFrontends reports whether a set has elements of [port.frontends].
-func isFrontends(s setID) bool {
-	switch s.ofIPv4() {
-	case setAllowed, setGuarded, setOutside, setOutsideNodePorts, setServices, setNodePorts:
-		return true
-	}
-	return false
 }
 
 // guard yields what keeps clients from other sources away. It reports false if it is to stop.

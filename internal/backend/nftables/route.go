@@ -1,6 +1,9 @@
 package nftables
 
-import "sluice/internal/plan"
+import (
+	"sluice/internal/nft"
+	"sluice/internal/plan"
+)
 
 // route is the number that leads from a frontend to its endpoints. It travels in the packet's priority, which has 32
 // bits and is of no use before the packet is queued:
@@ -52,6 +55,9 @@ func newRoute(l listNumber, b bucketNumber, m masquerade) route {
 func (r route) list() listNumber       { return listNumber(r >> shiftList) }
 func (r route) bucket() bucketNumber   { return bucketNumber(uint32(r) & maskBucket >> shiftBucket) }
 func (r route) masquerade() masquerade { return masquerade(uint32(r) & maskMasquerade) }
+
+// value is the route as it is in maps.
+func (r route) value() nft.Value { return nft.Value{}.Uint32(uint32(r)) }
 
 // routes are those of a frontend: outside is for clients outside, where they fare differently from pods and this node.
 type routes struct {

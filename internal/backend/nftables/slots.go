@@ -10,8 +10,8 @@ import (
 // keeps it; a slot that becomes free goes to who had one beyond the new end, then to who is new. So a change of one
 // endpoint changes one slot. If nothing changes, old itself is returned. An old slot that is empty is the zero value.
 func placeSlots(old []netip.AddrPort, want []plan.Endpoint) []netip.AddrPort {
-	if sameSlots(old, want) {
-		return old
+	if len(old) == 0 || sameSlots(old, want) {
+		return orderedSlots(old, want)
 	}
 	missing := make(map[netip.AddrPort]int, len(want))
 	for i := range want {

@@ -1,0 +1,141 @@
+package nftables
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice/internal/model"
+	"sluice/internal/plan"
+)
+
+// manyServices are Services with one endpoint each.
+func manyServices(n int, edit func(int, *model.Service)) model.Delta {
+	d := model.Delta(*model.NewSnapshot())
+	for i := range n {
+		s, sl := webService(model.IPv4, []string{"10.96.0.1", "10.244.1.5"})
+		s.Name.Name = fmt.Sprintf("web-%04d", i)
+		sl.Name, sl.Service = s.Name, s.Name
+		s.ClusterIPs = []netip.Addr{netip.AddrFrom4([4]byte{10, 96, byte(i >> 8), byte(i)})}
+		edit(i, s)
+		d.Services[s.Name], d.Slices[sl.Name] = s, sl
+	}
+	return d
+}
+
+// TestTooManyBuckets: with more ways to balance than there are numbers, some ports are left out and named; they come in
+// when others go.
+func TestTooManyBuckets(t *testing.T) {
+	p := plan.NewPlanner(plan.Config{})
+	p.Update(manyServices(1100, func(i int, s *model.Service) { s.Affinity = time.Duration(i+1) * time.Second }))
+	r := Compile(p.Plan(), DefaultOptions())
+	const room = 1021 - standingBuckets
+	if len(r.ports) != room || len(r.problems) != 1100-room {
+		t.Fatalf("%d ports and %d problems, want %d and %d", len(r.ports), len(r.problems), room, 1100-room)
+	}
+	for id, err := range r.problems {
+		if !strings.Contains(err.Error(), id.String()) || !strings.Contains(err.Error(), "1021") {
+			t.Fatalf("%q does not name %s and the limit", err, id)
+		}
+	}
+	gone := model.Delta(*model.NewSnapshot())
+	for _, id := range []int{3, 5} {
+		gone.Services[model.Name{Namespace: "default", Name: fmt.Sprintf("web-%04d", id)}] = nil
+	}
+	r.Update(p.Plan(), p.Update(gone))
+	if len(r.ports) != room || len(r.problems) != 1098-room {
+		t.Errorf("later %d ports and %d problems, want %d and %d", len(r.ports), len(r.problems), room, 1098-room)
+	}
+}
+
+// TestTooManyLists: a port that gets no number for one of its lists keeps nothing of what it took before.
+func TestTooManyLists(t *testing.T) {
+	p := plan.NewPlanner(plan.Config{})
+	p.Update(manyServices(3, func(int, *model.Service) {}))
+	r := Compile(p.Plan(), DefaultOptions())
+	r.lists.max = 3
+	before := r.buckets.uses
+	twoLists := func(_ int, s *model.Service) {
+		s.Type, s.ExternalPolicy, s.Ports[0].NodePort = model.NodePort, model.PolicyLocal, 30080
+	}
+	change := manyServices(1, twoLists)
+	for _, sl := range change.Slices {
+		sl.Endpoints[0].Node = ""
+		sl.Endpoints = append(sl.Endpoints, sl.Endpoints[0])
+		sl.Endpoints[0].Address, sl.Endpoints[0].Node = netip.MustParseAddr("10.244.1.7"), "node-a"
+	}
+	change.Nodes["node-a"] = &model.Node{Name: "node-a"}
+	r.Update(p.Plan(), p.Update(change))
+	if len(r.ports) != 2 || len(r.problems) != 1 {
+		t.Fatalf("%d ports, problems %v; want one problem", len(r.ports), r.problems)
+	}
+	before[firstBucket]-- // a list of one endpoint less
+	if before != r.buckets.uses {
+		t.Error("a bucket stays in use")
+	}
+	r.Update(p.Plan(), p.Update(manyServices(1, func(int, *model.Service) {})))
+	if len(r.ports) != 3 || len(r.problems) != 0 {
+		t.Errorf("later %d ports, problems %v", len(r.ports), r.problems)
+	}
+}
+
+// TestTooManyAffineEndpoints: 4095 endpoints of a list can be told apart, not more.
+func TestTooManyAffineEndpoints(t *testing.T) {
+	for n, ok := range map[int]bool{4095: true, 4096: false} {
+		s, sl := webService(model.IPv4, []string{"10.96.0.10"})
+		s.Affinity = time.Hour
+		for i := range n {
+			sl.Endpoints = append(sl.Endpoints, endpointAt(netip.AddrFrom4([4]byte{10, 244, byte(i >> 8), byte(i)})))
+		}
+		r := Compile(planOf(s, sl), DefaultOptions())
+		if got := len(r.ports) == 1; got != ok || len(r.problems) == 1 == ok {
+			t.Errorf("%d endpoints: %d ports, problems %v", n, len(r.ports), r.problems)
+		}
+	}
+}
+
+// TestSizesGrow: sets are made with room, and made anew before they are full.
+func TestSizesGrow(t *testing.T) {
+	p := plan.NewPlanner(plan.Config{})
+	p.Update(manyServices(10, func(int, *model.Service) {}))
+	r := Compile(p.Plan(), DefaultOptions())
+	r.takeDirty()
+	r.Update(p.Plan(), p.Update(manyServices(20, func(int, *model.Service) {})))
+	if d := r.takeDirty(); d.table || len(d.ports) != 10 {
+		t.Errorf("for 10 more Services the table is made anew: %v; %d ports are dirty", d.table, len(d.ports))
+	}
+	r.Update(p.Plan(), p.Update(manyServices(3100, func(int, *model.Service) {})))
+	if d := r.takeDirty(); !d.table {
+		t.Error("for 3100 Services the table is as it was")
+	}
+	services := setServices.of(model.IPv4)
+	if size := r.contents().sizes[services]; size != 2*minSizes[services] {
+		t.Errorf("there is room for %d frontends, want %d", size, 2*minSizes[services])
+	}
+}
+
+// TestWeightsInTurn: slots of a list that takes turns keep the order that spaces endpoints by weight.
+func TestWeightsInTurn(t *testing.T) {
+	p, q := netip.MustParseAddrPort("10.0.0.1:80"), netip.MustParseAddrPort("10.0.0.2:80")
+	s := newStocks(bucketTable{})
+	var old, now list
+	id := plan.PortID{Family: model.IPv4}
+	turns := &plan.Port{ID: id, Balancing: model.BalanceRoundRobin}
+	before := []plan.Endpoint{{AddrPort: p, Weight: 1}, {AddrPort: q, Weight: 1}}
+	after := []plan.Endpoint{{AddrPort: p, Weight: 2}, {AddrPort: q, Weight: 3}}
+	for _, err := range []error{s.compileList(&old, turns, before, &list{}), s.compileList(&now, turns, after, &old)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, e := range plan.Spread(after) {
+		if now.slots[i] != e.AddrPort {
+			t.Errorf("slot %d is %s, want %s", i, now.slots[i], e.AddrPort)
+		}
+	}
+	if now.number != old.number {
+		t.Errorf("list %d became %d", old.number, now.number)
+	}
+}
