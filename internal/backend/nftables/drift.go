@@ -148,4 +148,3 @@ func setNamed(name string) (setID, bool) {
 	}
 	return 0, false
 }
-

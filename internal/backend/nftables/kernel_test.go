@@ -46,6 +46,8 @@ func apply(t testing.TB, b *Backend, r *Ruleset) backend.Result {
 	return applyReq(t, b, r, backend.Request{})
 }
 
+var recheck = backend.Request{Recheck: true}
+
 func applyReq(t testing.TB, b *Backend, r *Ruleset, req backend.Request) backend.Result {
 	t.Helper()
 	result, err := b.Apply(context.Background(), r, req)

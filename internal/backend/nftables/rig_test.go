@@ -51,7 +51,9 @@ func (w *rig) restarted() *rig {
 	return &rig{TB: w.TB, planner: w.planner, rules: Compile(w.planner.Plan(), DefaultOptions())}
 }
 
-func serviceName(i int) model.Name { return model.Name{Namespace: "default", Name: fmt.Sprint("service-", i)} }
+func serviceName(i int) model.Name {
+	return model.Name{Namespace: "default", Name: fmt.Sprint("service-", i)}
+}
 
 func clusterIP(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 96, byte(i >> 8), byte(i)}) }
 
