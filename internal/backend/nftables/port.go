@@ -62,7 +62,7 @@ func (s *stocks) compilePort(p *plan.Port, old [2]list) (*port, error) {
 		i := indexOf(l)
 		if err := s.compileList(&c.lists[i], p, p.Endpoints(l), &old[i]); err != nil {
 			s.release(c, &port{lists: old})
-			return nil, fmt.Errorf("Service port %s/%s %s: %w", p.ID, p.ID.Protocol, p.ID.Family, err)
+			return nil, fmt.Errorf("compile %s (%s, %s): %w", p.ID, p.ID.Protocol, p.ID.Family, err)
 		}
 	}
 	return c, nil
