@@ -20,6 +20,7 @@ type Backend struct {
 
 	mu    sync.Mutex
 	sides [2]*side // by family; nil: the family is left out
+	watch *watch   // nil: nobody watches
 }
 
 // Deps are the kernel's parts that a Backend works with.
@@ -29,6 +30,8 @@ type Deps struct {
 	// Others are those of the other variant of the programs, or of a family left out, where an earlier proxy may have
 	// left chains. They are only looked at, and cleaned up.
 	Others []Other
+	// Listen hears what others do to the Tables. Nil: the kernel does not tell.
+	Listen func() (Listener, error)
 	// RouteLocalnet has the kernel route packets from loopback addresses to elsewhere, which node ports on localhost
 	// need, or no longer do so. Nil: that is somebody else's business.
 	RouteLocalnet func(on bool) error
@@ -46,7 +49,7 @@ func New(opts Options, deps Deps) *Backend {
 	ours := new(uint32)
 	for f, t := range deps.Tables {
 		if t != nil {
-			b.sides[f] = &side{tables: watched{t, ours}, ours: ours}
+			b.sides[f] = &side{tables: counted{t, ours, b.deaf}, ours: ours}
 		}
 	}
 	return b
@@ -93,6 +96,7 @@ func (b *Backend) Apply(ctx context.Context, r backend.Ruleset, req backend.Requ
 			total.Refuse(port, why)
 		}
 	}
+	b.missed()
 	return total, errors.Join(errs...)
 }
 

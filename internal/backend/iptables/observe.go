@@ -12,6 +12,7 @@ import (
 
 	"sluice/internal/backend/iptables/rules"
 	"sluice/internal/kernel/iptexec"
+	"sluice/internal/kernel/nfnl"
 	"sluice/internal/model"
 )
 
@@ -86,6 +87,9 @@ func System(ctx context.Context, want iptexec.Variant) (d Deps, used iptexec.Var
 	if err != nil {
 		return d, "", err
 	}
+	if tools.Variant == iptexec.NFT {
+		d.Listen = listen
+	}
 	other := map[iptexec.Variant]iptexec.Variant{iptexec.NFT: iptexec.Legacy, iptexec.Legacy: iptexec.NFT}[tools.Variant]
 	others, err := iptexec.Find(ctx, other)
 	if err != nil && !errors.Is(err, iptexec.ErrNotInstalled) {
@@ -100,30 +104,51 @@ func System(ctx context.Context, want iptexec.Variant) (d Deps, used iptexec.Var
 	return d, tools.Variant, nil
 }
 
-// watched are Tables whose generation changes only by what others write. All families of nf_tables share one number,
+// Listener hears of transactions, as an [nfnl.Listener] does.
+type Listener interface {
+	Receive(ctx context.Context, each func(kind uint16, port uint32, data []byte)) error
+	Pause() error
+	Resume() error
+	Close() error
+}
+
+// listen hears of all transactions in this network namespace.
+func listen() (Listener, error) {
+	l, err := nfnl.Listen(0)
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// isLost reports whether a Listener missed something.
+func isLost(err error) bool { return errors.Is(err, nfnl.ErrLost) }
+
+// counted are Tables whose generation changes only by what others write. All families of nf_tables share one number,
 // so they share the count of our own transactions as well.
-type watched struct {
+type counted struct {
 	Tables
 	ours *uint32
+	deaf func(func() error) error
 }
 
 // Restore counts its transactions: one for each table, of a text with a line that was refused one for each ahead of it.
 // Of a text that fails otherwise, who knows how many there were; so afterwards the generation seems to have changed,
 // which is what it should seem.
-func (w watched) Restore(ctx context.Context, text []byte) error {
-	err := w.Tables.Restore(ctx, text)
+func (c counted) Restore(ctx context.Context, text []byte) error {
+	err := c.deaf(func() error { return c.Tables.Restore(ctx, text) })
 	if line := refusedLine(err); line > 0 {
 		all := bytes.SplitAfter(text, []byte("\n"))
 		text = bytes.Join(all[:min(line, len(all))-1], nil)
 	}
-	*w.ours += uint32(bytes.Count(text, []byte("\nCOMMIT\n")))
+	*c.ours += uint32(bytes.Count(text, []byte("\nCOMMIT\n")))
 	return err
 }
 
 // Generation is the tables' own less our transactions.
-func (w watched) Generation() (uint32, bool, error) {
-	number, known, err := w.Tables.Generation()
-	return number - *w.ours, known, err
+func (c counted) Generation() (uint32, bool, error) {
+	number, known, err := c.Tables.Generation()
+	return number - *c.ours, known, err
 }
 
 // side is one family's tables and what is known of them.
@@ -160,6 +185,12 @@ func (s *side) mustRead(f *family, recheck bool) (bool, error) {
 		return number != s.generation || recheck && *s.ours != s.written, nil
 	}
 	return recheck || s.delta(f).size() > 0, nil
+}
+
+// changedByOthers reports whether somebody has written since the tables were read.
+func (s *side) changedByOthers() bool {
+	number, tells, err := s.tables.Generation()
+	return s.known && tells && err == nil && number != s.generation
 }
 
 // refresh reads the tables. It returns what was ours and is no longer as we left it.
