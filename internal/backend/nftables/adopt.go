@@ -112,7 +112,9 @@ func (r *Ruleset) adopt(h *held) {
 	old := r.ports
 	r.ports = make(map[plan.PortID]*port, len(old))
 	for _, p := range sorted(old) {
-		r.put(p.plan.ID, p.plan, h.numbersFor(p.plan, &r.lists))
+		lists := h.numbersFor(p.plan, &r.lists)
+		r.put(p.plan.ID, p.plan, lists)
+		r.release(&port{lists: lists}, r.ports[p.plan.ID])
 	}
 	r.sizes.grow()
 }

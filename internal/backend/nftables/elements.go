@@ -47,11 +47,8 @@ func (p *port) mayHave(set setID) bool {
 	return false
 }
 
-// tally counts the port's elements in the sets that have a size, times by. A nil port has none.
+// tally counts the port's elements in the sets that have a size, times by.
 func (p *port) tally(counts *[setCount]int, by int) {
-	if p == nil {
-		return
-	}
 	f := p.family()
 	for i := range p.lists {
 		l := &p.lists[i]

@@ -75,8 +75,7 @@ func (s *stocks) compileList(now *list, p *plan.Port, endpoints []plan.Endpoint,
 	if turns && slices.ContainsFunc(endpoints, func(e plan.Endpoint) bool { return e.Weight != endpoints[0].Weight }) {
 		place = orderedSlots // the plan has spaced them out
 	}
-	slots := place(old.slots, plan.Spread(endpoints))
-	now.endpoints = endpoints
+	now.slots, now.endpoints = place(old.slots, plan.Spread(endpoints)), endpoints
 	if p.Affinity > 0 {
 		if len(endpoints) > maxAffine {
 			return fmt.Errorf("%d endpoints, and with session affinity %d are the most", len(endpoints), maxAffine)
@@ -90,11 +89,10 @@ func (s *stocks) compileList(now *list, p *plan.Port, endpoints []plan.Endpoint,
 		}
 		now.number = listNumber(n)
 	}
-	now.slots = slots
 	if now.bucket = bucketRoundRobin; turns {
 		return nil
 	}
-	b, err := s.buckets.use(newBucket(p.ID.Family, len(slots), p.Affinity))
+	b, err := s.buckets.use(newBucket(p.ID.Family, len(now.slots), p.Affinity))
 	now.bucket = b
 	return err
 }
@@ -143,11 +141,8 @@ func newStocks(known bucketTable) stocks {
 	return stocks{lists: numbers{max: maxList}, buckets: newBuckets(known)}
 }
 
-// release gives back what p has and next has not. Either may be nil.
+// release gives back what p has, except for the numbers of lists that next, which may be nil, has too.
 func (s *stocks) release(p, next *port) {
-	if p == nil {
-		return
-	}
 	for i := range p.lists {
 		l := &p.lists[i]
 		if l.number == 0 {
