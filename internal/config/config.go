@@ -24,7 +24,7 @@ type Config struct {
 	MasqueradeBit int
 	// SyncPeriod is how often the kernel is read back and repaired; it also bounds how long a retry waits.
 	SyncPeriod time.Duration
-	// MinSyncPeriod is the pause between the end of one write to the kernel and the start of the next.
+	// MinSyncPeriod is the longest pause between a write to the kernel and the one of what changed meanwhile.
 	MinSyncPeriod time.Duration
 
 	values Values

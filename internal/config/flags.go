@@ -108,5 +108,5 @@ func (f *Flags) numbers() {
 	period("iptables-sync-period", 30*time.Second, func(s *section) *value[time.Duration] { return &s.syncPeriod },
 		"how often the kernel's rules are read back and repaired")
 	period("iptables-min-sync-period", time.Second, func(s *section) *value[time.Duration] { return &s.minSyncPeriod },
-		"the pause between two writes to the kernel")
+		"the longest pause between two writes to the kernel")
 }

@@ -14,15 +14,11 @@ func (b *Backend) Watch(ctx context.Context, changed func()) (err error) {
 	if b.deps.Listen == nil {
 		return nil
 	}
-	l, err := b.deps.Listen()
+	l, err := b.listen(changed)
 	if err != nil {
 		return err
 	}
-	b.setWatch(&watch{l, changed})
-	defer func() {
-		b.setWatch(nil)
-		err = errors.Join(err, l.Close())
-	}()
+	defer func() { err = errors.Join(err, b.unlisten(l)) }()
 	changed()
 	for {
 		touched := false
@@ -44,10 +40,23 @@ type watch struct {
 	changed func()
 }
 
-func (b *Backend) setWatch(w *watch) {
+// listen begins between two Applies, or it would hear what the one under way writes.
+func (b *Backend) listen(changed func()) (Listener, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.watch = w
+	l, err := b.deps.Listen()
+	if err != nil {
+		return nil, err
+	}
+	b.watch = &watch{l, changed}
+	return l, nil
+}
+
+func (b *Backend) unlisten(l Listener) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.watch = nil
+	return l.Close()
 }
 
 // deaf does something while nobody listens: what we write ourselves is no news, and the kernel would take as long to tell
