@@ -191,6 +191,9 @@ type Remove struct {
 	Data Expr // the kernel wants one, and pays no heed to it
 }
 
+// Unknown is a rule or a part of one that is in a kernel and not understood. It cannot be written.
+type Unknown struct{ Text string }
+
 // Verdict ends the rule, and says where the packet goes on.
 type Verdict struct {
 	Kind  VerdictKind
@@ -211,6 +214,7 @@ const (
 )
 
 func (Is) isStatement()         {}
+func (Unknown) isStatement()    {}
 func (IsName) isStatement()     {}
 func (HasBits) isStatement()    {}
 func (FibIsLocal) isStatement() {}

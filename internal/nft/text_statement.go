@@ -40,6 +40,8 @@ func AppendStatement(b []byte, s Statement) []byte {
 		return appendDynamic(b, "delete", Update{Map: s.Map, Key: s.Key, Data: s.Data})
 	case Verdict:
 		return append(b, s.String()...)
+	case Unknown:
+		return append(b, s.Text...)
 	default:
 		panic(fmt.Sprintf("nft: no text for statement %T", s))
 	}

@@ -53,14 +53,19 @@ func (f *frame) forgetRules() {
 
 // is reports whether it is what AddChain and AddRule make of a chain.
 func (h *haveChain) is(c *nft.Chain) bool {
-	const accept = 1
-	switch {
-	case h == nil:
-		return false
-	case c.Base == nil && h.base != nil, c.Base != nil && (h.base == nil || *h.base != *c.Base || h.policy != accept):
+	if h == nil || !h.hooked(c) {
 		return false
 	}
 	return slices.EqualFunc(h.rules, c.Rules, func(hash uint64, r nft.Rule) bool { return hash == wire.Hash(&r) })
+}
+
+// hooked reports whether packets come to it as they are to come to a chain.
+func (h *haveChain) hooked(c *nft.Chain) bool {
+	const accept = 1
+	if c.Base == nil {
+		return h.base == nil
+	}
+	return h.base != nil && *h.base == *c.Base && h.policy == accept
 }
 
 // compareFrame collects the chains of lists that differ, which a delta can write, and tells what else differs: then the
