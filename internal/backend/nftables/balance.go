@@ -68,8 +68,8 @@ func stick(f model.Family, pick nft.Numgen, timeout time.Duration) []nft.Rule {
 	forget := nft.Remove{Map: clients, Key: client, Data: nft.Priority} // an Update would not change the endpoint
 	remember := nft.Update{Map: clients, Key: client, Timeout: timeout, Data: nft.Priority}
 	again := nft.DNAT{IPv6: f == model.IPv6, To: nft.Lookup{Key: nft.Priority, Map: setAffineEndpoints.of(f).name()}}
-	known := setRoute(nft.Concat{nft.Priority, saddr(f)}, setAffinity.of(f))
-	chosen := setRoute(nft.Concat{nft.Priority, pick}, setAffineSlots.of(f))
+	known := takeRoute(nft.Concat{nft.Priority, saddr(f)}, setAffinity.of(f))
+	chosen := takeRoute(nft.Concat{nft.Priority, pick}, setAffineSlots.of(f))
 	one := ip(f).and(transport())
 	return []nft.Rule{
 		count(),

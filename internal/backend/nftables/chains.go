@@ -94,9 +94,9 @@ func (s *structure) nodePorts(f model.Family) nft.Chain {
 func (s *structure) lookups(f model.Family, key nft.Expr, all, outside setID, next string) (rules []nft.Rule) {
 	if tests, some := noPod(s.detect[f]); some {
 		local := nft.FibIsLocal{Of: nft.FibSaddr, Not: true}
-		rules = append(rules, ip(f).and(tests...).then(setRoute(key, outside.of(f)), local, goTo(next)))
+		rules = append(rules, ip(f).and(tests...).then(takeRoute(key, outside.of(f)), local, goTo(next)))
 	}
-	return append(rules, ip(f).then(setRoute(key, all.of(f)), goTo(next)))
+	return append(rules, ip(f).then(takeRoute(key, all.of(f)), goTo(next)))
 }
 
 // atNode are the tests for the addresses of this node that accept node ports, save loopback addresses, which come by

@@ -57,9 +57,9 @@ func (m *matcher) has(key uint64) bool {
 
 // hash leaves out what the kernel counts, and the comment of what ports share, which is of the one that came first.
 func (m *matcher) hash(set setID, e *nft.Element) (key, rest uint64) {
-	counts := nft.Element{Data: e.Data, Verdict: e.Verdict, Comment: e.Comment}
+	value := nft.Element{Data: e.Data, Verdict: e.Verdict, Comment: e.Comment}
 	if isShared(set) {
-		counts.Comment = ""
+		value.Comment = ""
 	}
-	return maphash.Comparable(m.seed, [2]nft.Value{e.Key, e.End}), maphash.Comparable(m.seed, counts)
+	return maphash.Comparable(m.seed, [2]nft.Value{e.Key, e.End}), maphash.Comparable(m.seed, value)
 }

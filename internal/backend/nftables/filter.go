@@ -107,7 +107,7 @@ func (s *structure) invalid() nft.Chain {
 		c.Rules = append(
 			c.Rules,
 			ip(f).then(in(endpoint, setHairpin.of(f)), drop()),
-			ip(f).then(setRoute(destination(f), setServices.of(f)), drop()),
+			ip(f).then(takeRoute(destination(f), setServices.of(f)), drop()),
 		)
 	}
 	return c

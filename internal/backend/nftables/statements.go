@@ -67,8 +67,8 @@ func within(e nft.Payload, p netip.Prefix, not bool) nft.Statement {
 	return is
 }
 
-// setRoute takes the route at a key of a map of routes; without any, the rule ends.
-func setRoute(key nft.Expr, s setID) nft.Statement {
+// takeRoute takes the route at a key of a map of routes; without any, the rule ends.
+func takeRoute(key nft.Expr, s setID) nft.Statement {
 	return nft.SetMeta{Meta: nft.Priority, To: nft.Lookup{Key: key, Map: s.name()}}
 }
 
