@@ -47,6 +47,15 @@ func choose(context.Context) (mode, because string) {
 	return config.ModeIPTables, "it is the only one"
 }
 
+// modeFound is the mode whose rules this kernel has: iptables, whoever wrote them, unless there is a table of mode
+// nftables.
+func modeFound(ctx context.Context) string {
+	if has, err := hasTable(ctx); err == nil && has {
+		return config.ModeNFTables
+	}
+	return config.ModeIPTables
+}
+
 // settle chooses a mode where none is given.
 func (in Input) settle(mode string) Input {
 	if in.Config.Mode != "" {

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 
@@ -11,6 +12,7 @@ import (
 	"sluice/internal/config"
 	"sluice/internal/plan"
 	"sluice/internal/trace"
+	"sluice/internal/trace/nftwalk"
 )
 
 // nftablesMode has one table of maps, written over netlink.
@@ -42,12 +44,46 @@ func (m *nftablesMode) render(w *world, _ RenderOptions, out io.Writer) error {
 	return m.compile(w.Plan(), w.Config).Render(out)
 }
 
-func (*nftablesMode) diff(context.Context, *world, io.Writer) (Outcome, error) {
-	return Good, errors.New("the table of this kernel cannot be read")
+func (*nftablesMode) diff(ctx context.Context, w *world, out io.Writer) (outcome Outcome, err error) {
+	opts, err := nftablesOptionsHere(w.Config)
+	if err != nil {
+		return Good, err
+	}
+	b := nftables.New(opts, nftables.Deps{})
+	defer func() { err = errors.Join(err, b.Close()) }()
+	lines, err := b.Compare(ctx, nftables.Compile(w.Plan(), opts))
+	if err != nil {
+		return Good, err
+	}
+	for _, l := range lines {
+		outcome = BadNews
+		if _, err := fmt.Fprintln(out, l); err != nil {
+			return Good, err
+		}
+	}
+	return outcome, nil
 }
 
-func (*nftablesMode) trace(context.Context, *world, Question) (trace.Result, error) {
-	return trace.Result{}, errors.New("the table of this kernel cannot be read")
+func (*nftablesMode) trace(ctx context.Context, w *world, q Question) (r trace.Result, err error) {
+	opts, err := nftablesOptionsHere(w.Config)
+	if err != nil {
+		return r, err
+	}
+	routed, err := routesLocalnet()
+	if err != nil {
+		return r, err
+	}
+	b := nftables.New(opts, nftables.Deps{})
+	defer func() { err = errors.Join(err, b.Close()) }()
+	host := nftwalk.Host{Addrs: w.Plan().Node.Addresses, RouteLocalnet: routed}
+	return b.TraceKernel(ctx, nftables.Compile(w.Plan(), opts), q.packet(&w.Plan().Node), host)
+}
+
+// hasTable reports whether this kernel has a table of this mode.
+func hasTable(ctx context.Context) (has bool, err error) {
+	b := nftables.New(nftables.DefaultOptions(), nftables.Deps{})
+	defer func() { err = errors.Join(err, b.Close()) }()
+	return b.HasTable(ctx)
 }
 
 func (m *nftablesMode) start(_ context.Context, c config.Config, log *slog.Logger) (backend.Backend, error) {
