@@ -72,9 +72,6 @@ func TestRandomPacketsInTheKernel(t *testing.T) {
 	nstest.Require(t)
 	seed(t)
 	for _, mode := range scenario.Modes() {
-		if mode.InKernel == nil {
-			continue
-		}
 		t.Run(mode.Name, func(t *testing.T) {
 			for i := range realPlans {
 				w := drawWorld(t, mode, i)
@@ -105,7 +102,7 @@ func (w world) send(t *testing.T, mode scenario.Mode) {
 	}
 }
 
-// drawWorld draws number i of the seed. Affinity is left out: a client that is held to one endpoint meets no other.
+// drawWorld draws number i of the seed.
 func drawWorld(t *testing.T, mode scenario.Mode, i int) world {
 	t.Helper()
 	first, err := strconv.ParseUint(flag.Lookup("rapid.seed").Value.String(), 10, 64)
@@ -116,13 +113,7 @@ func drawWorld(t *testing.T, mode scenario.Mode, i int) world {
 		w := world{topology: topology()}
 		cfg := configOf(t, mode)
 		cfg.BridgeInterface, cfg.InterfaceNamePrefix = "pod0", "pod"
-		s := gen.Snapshot(t)
-		for name, service := range s.Services {
-			free := *service
-			free.Affinity = 0
-			s.Services[name] = &free
-		}
-		w.plan = plan.Build(cfg, plan.Host{Addresses: w.topology.Node.Addresses}, s)
+		w.plan = plan.Build(cfg, plan.Host{Addresses: w.topology.Node.Addresses}, gen.Snapshot(t))
 		for len(w.flows) < realPacketsPerPlan {
 			f, ok := sendable(w.topology, gen.Packet(t, w.plan))
 			f.Want = flow.Decide(w.plan, f.Packet)

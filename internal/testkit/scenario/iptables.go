@@ -26,11 +26,14 @@ func iptablesInKernel() (backend.Backend, error) {
 			model.IPv4: tables{tools, iptexec.IPv4},
 			model.IPv6: tables{tools, iptexec.IPv6},
 		},
-		RouteLocalnet: func(bool) error {
-			_, err := sysctl.Set("net.ipv4.conf.all.route_localnet", "1")
-			return err
-		},
+		RouteLocalnet: routeLocalnet,
 	}), nil
+}
+
+// routeLocalnet leaves it on: a lab goes away as a whole.
+func routeLocalnet(bool) error {
+	_, err := sysctl.Set("net.ipv4.conf.all.route_localnet", "1")
+	return err
 }
 
 // tables never say whether others wrote, so every change is compared with what is there.

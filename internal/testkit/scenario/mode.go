@@ -18,8 +18,7 @@ import (
 type Mode struct {
 	Name    string
 	Compile flow.Compile
-	// InKernel makes a backend for the namespace of the calling thread. All its calls must come from there. Nil: there
-	// is none.
+	// InKernel makes a backend for the namespace of the calling thread. All its calls must come from there.
 	InKernel func() (backend.Backend, error)
 }
 
@@ -27,7 +26,7 @@ type Mode struct {
 func Modes() []Mode {
 	return []Mode{
 		{config.ModeIPTables, compileIPTables, iptablesInKernel},
-		{config.ModeNFTables, compileNFTables, nil},
+		{config.ModeNFTables, compileNFTables, nftablesInKernel},
 	}
 }
 
@@ -47,12 +46,8 @@ func Columns() []Column {
 		if m.Name != planPolicy {
 			columns = append(columns, Column{m.Name + " plan", m.Name, byPlan})
 		}
-		columns = append(columns, Column{m.Name, m.Name, func(testing.TB, Scenario, string) flow.Way {
-			return flow.ByRules(m.Name, m.Compile)
-		}})
-		if m.InKernel != nil {
-			columns = append(columns, Column{m.Name + " packets", m.Name, m.inLab})
-		}
+		byRules := func(testing.TB, Scenario, string) flow.Way { return flow.ByRules(m.Name, m.Compile) }
+		columns = append(columns, Column{m.Name, m.Name, byRules}, Column{m.Name + " packets", m.Name, m.inLab})
 	}
 	return columns
 }
