@@ -22,7 +22,7 @@ const (
 // socket does not take so much at once, as that of an ordinary user does not, or if there is no table, there are several
 // transactions, of which the last ones lead packets to what the others have put there.
 func (a *run) load(ctx context.Context, c *contents, replace bool) (err error) {
-	l := loader{run: a, refs: references{}, limit: min(loadBatch, a.socket.Limit()-batchRest)}
+	l := loader{run: a, refs: newReferences(c), limit: min(loadBatch, a.socket.Limit()-batchRest)}
 	if replace {
 		l.limit = a.socket.Limit() - batchRest
 		if l.counts, err = a.readCounts(ctx); err != nil {

@@ -88,7 +88,7 @@ func (a *run) fill(ctx context.Context, c *contents, have *frame, read map[setID
 	if broken := d.compareFrame(c, have); len(broken) > 0 {
 		return broken, a.reload(ctx, c, true)
 	}
-	refs := references{}
+	refs := newReferences(c)
 	for set := range setCount {
 		if isOfClients(set) {
 			continue

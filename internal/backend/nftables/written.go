@@ -74,3 +74,12 @@ func (w *written) wanted(r *Ruleset, stay map[plan.PortID]bool) *contents {
 	c.ports = sorted(ports)
 	return c
 }
+
+// newReferences has room for the elements that the ports of c share: to grow would cost as much again.
+func newReferences(c *contents) references {
+	n := 0
+	for _, p := range c.ports {
+		n += len(p.plan.Frontends) + len(p.lists[0].endpoints)
+	}
+	return make(references, n)
+}
