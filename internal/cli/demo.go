@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"sluice/internal/app"
 	"sluice/internal/lab/demo"
 )
 
@@ -16,15 +17,18 @@ func newDemo() *cobra.Command {
 		Use:   "demo",
 		Short: "Show Services at work in a throw-away cluster",
 		Long: `Demo makes a small cluster of network namespaces, runs the real daemon on its node, and tells what happens: how
-connections spread, which rules a packet meets, what comes of a pod that fails and of a rule that somebody deletes, and
-what a kill -9 does to connections. It needs no root, and leaves the machine as it was.
+connections spread, which rules a packet meets, what comes of a pod that fails and of rules that somebody deletes, and
+what a kill -9 does to connections. It needs no root, and in mode nftables no other program, and leaves the machine as it
+was.
 
 Exit status: 0 if everything was as it should be.`,
 		Example: `  sluice demo
+  sluice demo --mode iptables
   sluice demo --keep`,
 		Args: none,
 	}
-	cmd.Flags().StringVar(&o.Mode, "mode", "", "how the daemon does its work: iptables")
+	o.Choose = app.ChooseMode
+	cmd.Flags().StringVar(&o.Mode, "mode", "", "how the daemon does its work: nftables or iptables (default: nftables where the kernel can do it)")
 	cmd.Flags().BoolVar(&o.Keep, "keep", false, "leave everything running after the story, until Ctrl-C")
 	cmd.Flags().BoolVar(&noColor, "no-color", false, "print without colours")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -24,10 +25,9 @@ func (s *story) planFlags() []string {
 	return []string{"--mode", s.Mode, "--manifests", string(s.folder), "--node", nodeName, "--cluster-cidr", clusterCIDR}
 }
 
-// runFlags are those of the daemon. It looks for rules that somebody changed every second, where the default is every
-// 30 seconds, and does not pause between writes, so that the reader need not wait.
+// runFlags are those of the daemon.
 func (s *story) runFlags() []string {
-	return append(append([]string{"run"}, s.planFlags()...), "--iptables-sync-period", "1s", "--iptables-min-sync-period", "10ms")
+	return slices.Concat([]string{"run"}, s.planFlags(), s.rules.flags())
 }
 
 // startDaemon starts the daemon on the node. It lives until the story ends it, or this process dies.
@@ -100,6 +100,17 @@ func written(log string) int {
 		}
 	}
 	return -1
+}
+
+// restored are the lines of the log that tell of what others changed, without the time of day.
+func restored(log string) string {
+	var lines strings.Builder
+	for l := range strings.Lines(linesWith(log, "somebody else changed")) {
+		if _, said, ok := strings.Cut(l, " "); ok {
+			lines.WriteString(said)
+		}
+	}
+	return lines.String()
 }
 
 // sluice runs another verb of this program on the node and returns what it says.

@@ -10,7 +10,7 @@ import (
 
 // restart starts the daemon again over the rules that it left.
 func (s *story) restart(ctx context.Context) error {
-	before, generation, err := s.state(ctx)
+	before, generation, err := s.rules.state(ctx)
 	if err != nil {
 		return err
 	}
@@ -26,26 +26,17 @@ func (s *story) restart(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.check(done && changed == 0, "it compared the kernel with the manifests and says that it changed %d rules", changed)
+	s.check(done && changed == 0, "it compared the kernel with the manifests and says that it changed %d objects", changed)
 
-	after, now, err := s.state(ctx)
+	after, now, err := s.rules.state(ctx)
 	if err != nil {
 		return err
 	}
-	s.check(before == after, "every rule is the one from before, down to its packet counter")
+	s.check(before == after, "all that it wrote is what was there before, down to the packet counters")
 	if generation != 0 {
 		s.check(generation == now, "the kernel's generation of rules is still %d: there was no write at all", now)
 	}
 	return nil
-}
-
-// state is all that a write to the node's tables would change.
-func (s *story) state(ctx context.Context) (saved string, generation uint32, err error) {
-	if generation, err = s.generation(); err != nil {
-		return "", 0, err
-	}
-	saved, err = s.save(ctx, allTables()...)
-	return saved, generation, err
 }
 
 // cleanUp stops the daemon, which leaves the rules, and then removes them.
@@ -67,24 +58,13 @@ func (s *story) cleanUp(ctx context.Context) error {
 	if _, err := s.sluice(ctx, "cleanup"); err != nil {
 		return err
 	}
-	saved, err := s.rules(ctx, allTables()...)
+	left, err := s.rules.leftovers(ctx)
 	if err != nil {
 		return err
 	}
-	s.check(leftovers(saved) == "", "iptables-save on %s names no chain of Sluice any more", nodeName)
-	s.quote(leftovers(saved))
+	s.check(left == "", "the kernel of %s has nothing of Sluice any more", nodeName)
+	s.quote(left)
 	return s.unreachable()
-}
-
-// leftovers are the lines that name chains of ours.
-func leftovers(saved string) string {
-	var found strings.Builder
-	for l := range strings.Lines(saved) {
-		if strings.Contains(l, "KUBE-") {
-			found.WriteString(l)
-		}
-	}
-	return found.String()
 }
 
 // waitWithDoorsOpen tells how to enter each machine and waits for the end.

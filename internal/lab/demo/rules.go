@@ -4,35 +4,75 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
+	"net/netip"
+	"slices"
 	"strings"
+
+	"sluice/internal/kernel/iptexec"
 )
+
+// rules are what the daemon writes on the node in one mode: how the story shows them, looks at them past the daemon, and
+// damages them.
+type rules interface {
+	// flags are those of the daemon that this mode needs to work before a reader's eyes.
+	flags() []string
+	// explain shows what was written for the two Services.
+	explain(ctx context.Context) error
+	// leadTo reports whether a connection may be sent to an endpoint.
+	leadTo(ctx context.Context, endpoint netip.AddrPort) (bool, error)
+	// damages are what somebody may do to the rules.
+	damages(ctx context.Context) ([]damage, error)
+	// state is all that a write to the node's tables would change, with the packets that the kernel counted, and
+	// generation a number that any write changes; 0 where the kernel has none.
+	state(ctx context.Context) (all string, generation uint32, err error)
+	// leftovers are what the node's tables have of this mode.
+	leftovers(ctx context.Context) (string, error)
+}
+
+// damage is something that is done to the rules.
+type damage struct {
+	// command does the same where the program is installed.
+	command string
+	do      func() error
+	// mended reports whether everything is as it was.
+	mended func() (bool, error)
+	// soon says when the daemon comes to know of it.
+	soon string
+}
+
+// theKernelTells is how the daemon comes to know of damage where it need not look for it.
+const theKernelTells = "the kernel tells it what others do"
+
+// The modes, as --mode has them.
+const (
+	modeNFTables = "nftables"
+	modeIPTables = "iptables"
+)
+
+// rulesOf are the rules of a mode.
+func (s *story) rulesOf(ctx context.Context, mode string) (rules, error) {
+	switch mode {
+	case modeNFTables:
+		return &nftablesRules{s}, nil
+	case modeIPTables:
+		tools, err := iptexec.Choose(ctx, "")
+		return &iptablesRules{s, tools}, err
+	}
+	return nil, fmt.Errorf("mode %q: the demo tells of modes nftables and iptables", mode)
+}
 
 // explain shows the rules and the way of a packet through them.
 func (s *story) explain(ctx context.Context) error {
-	saved, err := s.rules(ctx, "nat")
-	if err != nil {
+	if err := s.rules.explain(ctx); err != nil {
 		return err
 	}
-	s.say("What the daemon wrote for the registry (of its %d rules in the nat table), as iptables-save prints it:", strings.Count(saved, "\n-A KUBE-"))
-	s.print("")
-	s.quote(about(saved, "default/registry:ssh"))
-	s.print("")
-	s.say("And for mysql-service, where a draw decides between two pods:")
-	s.print("")
-	s.quote(about(saved, "default/mysql-service"))
-	s.print("")
-	s.say("KUBE-MARK-MASQ puts a mark on what needs the node's address, and after routing KUBE-POSTROUTING acts on it:")
-	s.print("")
-	s.quote(of(saved, "KUBE-MARK-MASQ", "KUBE-POSTROUTING"))
 	s.print("")
 	return s.trace(ctx)
 }
 
-// trace lets the program tell the way of a packet through the rules as they are in the kernel.
+// trace lets the program tell the way of a packet through the rules that these manifests make.
 func (s *story) trace(ctx context.Context) error {
-	args := append([]string{"trace"}, s.planFlags()...)
-	args = append(args, "--from", clientAddress, "--to", mysqlNodePort+"/TCP")
+	args := slices.Concat([]string{"trace"}, s.planFlags(), []string{"--from", clientAddress, "--to", mysqlNodePort + "/TCP"})
 	s.say("The way of one packet, from the client to the node port:")
 	s.print("")
 	s.command(strings.Join(append([]string{"sluice"}, args...), " "))
@@ -66,16 +106,4 @@ func (s *story) trace(ctx context.Context) error {
 	}
 	s.check(ok, "it ends where the connections above ended: at both pods alike, masqueraded")
 	return nil
-}
-
-// about are the rules whose comment names a Service port.
-func about(saved, port string) string {
-	named := regexp.MustCompile(`(?m)^-A .*[ "]` + regexp.QuoteMeta(port) + `[ "].*\n`)
-	return strings.Join(named.FindAllString(saved, -1), "")
-}
-
-// of are the rules of some chains.
-func of(saved string, chains ...string) string {
-	rule := regexp.MustCompile(`(?m)^-A (` + strings.Join(chains, "|") + `) .*\n`)
-	return strings.Join(rule.FindAllString(saved, -1), "")
 }

@@ -15,8 +15,10 @@ import (
 
 // Options are what the reader may choose.
 type Options struct {
-	// Mode is how the daemon does its work; "iptables" if empty.
-	Mode string
+	// Mode is how the daemon does its work: "nftables" or "iptables". If it is empty, Choose says what this kernel can
+	// do.
+	Mode   string
+	Choose func(context.Context) (mode string)
 	// Keep leaves everything running after the story, until a signal ends it.
 	Keep  bool
 	Color bool

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
 
-	"sluice/internal/kernel/iptexec"
 	"sluice/internal/lab"
 )
 
@@ -21,7 +19,7 @@ type story struct {
 	dir    string // all files of the story, in a file system that vanishes with it
 	folder manifests
 	pods   []*pod
-	tools  *iptexec.Tools
+	rules  rules
 
 	lab                 *lab.Lab
 	node, client, shell *lab.Host
@@ -30,22 +28,15 @@ type story struct {
 
 func newStory(ctx context.Context, o Options) (*story, error) {
 	if o.Mode == "" {
-		o.Mode = "iptables"
-	}
-	if o.Mode != "iptables" {
-		return nil, fmt.Errorf("mode %q: the demo tells of mode iptables", o.Mode)
-	}
-	tools, err := iptexec.Choose(ctx, "")
-	if err != nil {
-		return nil, err
+		o.Mode = o.Choose(ctx)
 	}
 	const dir = "/run/sluice-demo" // /run is this process's own, since netns.Settle
-	if err := os.Mkdir(dir, 0o700); err != nil {
+	s := &story{teller: &teller{out: o.Out, color: o.Color}, Options: o, dir: dir, folder: dir + "/manifests"}
+	var err error
+	if s.rules, err = s.rulesOf(ctx, o.Mode); err != nil {
 		return nil, err
 	}
-	s := &story{teller: &teller{out: o.Out, color: o.Color}, Options: o, dir: dir, tools: tools}
-	s.folder = manifests(filepath.Join(dir, "manifests"))
-	return s, os.Mkdir(string(s.folder), 0o700)
+	return s, os.MkdirAll(string(s.folder), 0o700)
 }
 
 func (s *story) close() error {
@@ -70,7 +61,7 @@ func (s *story) tell(ctx context.Context) error {
 		{"Connections spread over the pods", s.spread},
 		{"The rules, and the way of one packet through them", s.explain},
 		{"A pod fails, and another one leaves", s.lose},
-		{"Someone deletes a rule", s.vandalize},
+		{"Someone deletes what it wrote", s.vandalize},
 		{"The daemon is killed, and connections go on", s.kill},
 		{"It starts again and has nothing to write", s.restart},
 		{"Nothing is left behind", s.cleanUp},
@@ -103,7 +94,7 @@ func eventually(ctx context.Context, condition func() (bool, error)) (bool, erro
 			return false, context.Cause(ctx)
 		case <-deadline:
 			return false, nil
-		case <-time.After(20 * time.Millisecond):
+		case <-time.After(5 * time.Millisecond):
 		}
 	}
 }

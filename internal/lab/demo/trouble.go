@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
-	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -96,52 +93,52 @@ func (s *story) leave(ctx context.Context, p, other *pod) error {
 // avoids waits until the node's rules do not lead to a pod any more.
 func (s *story) avoids(ctx context.Context, p *pod) (bool, error) {
 	return eventually(ctx, func() (bool, error) {
-		saved, err := s.rules(ctx, "nat")
-		return !strings.Contains(saved, "--to-destination "+p.endpoint().String()), err
+		leads, err := s.rules.leadTo(ctx, p.endpoint())
+		return !leads, err
 	})
 }
 
-// vandalize deletes a rule and waits for the daemon to put it back.
+// vandalize damages the rules and waits for the daemon to mend them.
 func (s *story) vandalize(ctx context.Context) error {
-	before, err := s.rules(ctx, "nat")
+	damages, err := s.rules.damages(ctx)
 	if err != nil {
 		return err
 	}
-	rule := ruleFor(before, mysqlAddress)
-	if rule == "" {
-		return fmt.Errorf("no rule leads to %s", mysqlAddress)
+	for i, d := range damages {
+		if i > 0 {
+			s.print("")
+		}
+		s.command(d.command)
+		if err := s.mend(ctx, d); err != nil {
+			return err
+		}
 	}
-	command, err := s.deleteRule(ctx, rule)
-	s.command(command)
-	if err != nil {
-		return err
-	}
-	start := time.Now()
-	ok, err := eventually(ctx, func() (bool, error) {
-		now, err := s.rules(ctx, "nat")
-		return sameRules(before, now), err
-	})
-	if err != nil {
-		return err
-	}
-	s.check(ok, "the daemon restored it after %d ms (it looks every second here, every 30 s by default)", time.Since(start).Milliseconds())
 	return s.answers(ctx, mysqlAddress)
 }
 
-// sameRules compares without regard to the order in KUBE-SERVICES: a packet meets one rule for its destination there.
-func sameRules(a, b string) bool {
-	return slices.Equal(slices.Sorted(strings.Lines(a)), slices.Sorted(strings.Lines(b)))
-}
-
-// ruleFor is the rule for a Service's address, as iptables-save prints it.
-func ruleFor(saved, address string) string {
-	at := netip.MustParseAddrPort(address)
-	for l := range strings.Lines(saved) {
-		if strings.HasPrefix(l, "-A KUBE-SERVICES ") && strings.Contains(l, "-d "+at.Addr().String()+"/32 ") {
-			return strings.TrimSpace(l)
-		}
+// mend does damage, and waits for the daemon to mend it and to say so.
+func (s *story) mend(ctx context.Context, d damage) error {
+	before, err := s.log()
+	if err != nil {
+		return err
 	}
-	return ""
+	if err := d.do(); err != nil {
+		return err
+	}
+	start := time.Now()
+	ok, err := eventually(ctx, d.mended)
+	if err != nil {
+		return err
+	}
+	s.check(ok, "the daemon restored it after %.1f ms (%s), and said:", time.Since(start).Seconds()*1000, d.soon)
+	said := ""
+	_, err = eventually(ctx, func() (bool, error) {
+		log, err := s.log()
+		said = restored(log[len(before):])
+		return said != "", err
+	})
+	s.quote(said)
+	return err
 }
 
 // kill ends the daemon the hard way under load.
