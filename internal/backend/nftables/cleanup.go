@@ -1,12 +1,20 @@
 package nftables
 
-import "context"
+import (
+	"context"
+	"slices"
 
-// Cleanup removes our table.
+	"sluice/internal/nft/wire"
+)
+
+// Cleanup removes our table. If it guards loopback addresses, the kernel is told before not to route them.
 func (b *Backend) Cleanup(ctx context.Context) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err := b.open(); err != nil {
+		return err
+	}
+	if err := b.unroute(ctx); err != nil {
 		return err
 	}
 	b.known = nil
@@ -15,3 +23,55 @@ func (b *Backend) Cleanup(ctx context.Context) error {
 	b.batch.DeleteTable()
 	return b.commit(ctx)
 }
+
+func (b *Backend) unroute(ctx context.Context) error {
+	if b.deps.RouteLocalnet == nil {
+		return nil
+	}
+	have, err := b.readFrame(ctx)
+	if err != nil || have == nil || !have.guardsLoopback() {
+		return err
+	}
+	b.localhost = false
+	return b.deps.RouteLocalnet(false)
+}
+
+// guardsLoopback reports whether the table is one that serves node ports on localhost.
+func (f *frame) guardsLoopback() bool {
+	c := f.chains["filter-input"]
+	guard := (&structure{localhost: true}).input()[0]
+	return c != nil && slices.Contains(c.rules, wire.Hash(&guard))
+}
+
+// CleanupKubeProxy removes the tables of kube-proxy's nftables mode, and tells which there were.
+func (b *Backend) CleanupKubeProxy(ctx context.Context) (removed []string, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.open(); err != nil {
+		return nil, err
+	}
+	b.batch.Reset()
+	for _, f := range []struct {
+		name   string
+		number uint8
+	}{{"ip", wire.FamilyIPv4}, {"ip6", wire.FamilyIPv6}} {
+		has := false
+		if err := b.readTables(ctx, f.number, func(t wire.Table) { has = has || t.Name == kubeProxyTable }); err != nil {
+			return nil, err
+		}
+		if has {
+			b.batch.DeleteOther(f.number, kubeProxyTable)
+			removed = append(removed, "table "+f.name+" "+kubeProxyTable)
+		}
+	}
+	if len(removed) == 0 {
+		return nil, nil
+	}
+	if err := b.commit(ctx); err != nil {
+		return nil, err
+	}
+	return removed, nil
+}
+
+// kubeProxyTable is the name of its tables, one in each family.
+const kubeProxyTable = "kube-proxy"

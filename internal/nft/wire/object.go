@@ -18,6 +18,14 @@ func (b *Batch) DeleteTable() {
 	b.endMessage()
 }
 
+// DeleteOther deletes another table than the batch is on, of any family.
+func (b *Batch) DeleteOther(family uint8, table string) {
+	b.start(DelTable, 0, subject{"table", table})
+	b.buf[len(b.buf)-4] = family // start has written that of ours, and three bytes more
+	b.buf.text(tableName, table)
+	b.endMessage()
+}
+
 // AddChain makes a chain, without its rules.
 func (b *Batch) AddChain(c *nft.Chain) {
 	b.start(NewChain, flagCreate, subject{"chain", c.Name})
