@@ -50,7 +50,15 @@ func (p *pace) next() (at time.Time, ok bool) {
 }
 
 // changeAt is when a change of the plan may be written.
-func (p *pace) changeAt() time.Time { return p.ended.Add(min(p.min, pauseShare*p.took)) }
+func (p *pace) changeAt() time.Time { return p.ended.Add(p.pause()) }
+
+// pause is the least time between two Applies. One that failed will as likely fail again, and is no measure.
+func (p *pace) pause() time.Duration {
+	if p.failures > 0 {
+		return p.min
+	}
+	return min(p.min, pauseShare*p.took)
+}
 
 // repairWanted reports whether to look at what others did. After a failure the retry does that.
 func (p *pace) repairWanted() bool { return p.disturbed && p.failures == 0 }

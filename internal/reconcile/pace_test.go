@@ -26,6 +26,11 @@ func TestPauseFollowsFromTheApply(t *testing.T) {
 		if at, _ := p.next(); at.Sub(end) != tt.want {
 			t.Errorf("%+v: next after %v", tt, at.Sub(end))
 		}
+		p.failed(end, end.Add(time.Microsecond))
+		p.changed = true
+		if at, _ := p.next(); at.Sub(p.ended) != min(tt.min, firstWait) {
+			t.Errorf("%+v: after a failure next after %v", tt, at.Sub(p.ended))
+		}
 	}
 }
 
@@ -46,10 +51,10 @@ func TestPaceKeepsItsBudget(t *testing.T) {
 				t.Fatalf("nothing is due at %v: %+v", now, p)
 			}
 			due := !now.Before(p.recheckAt) || p.failures > 0
-			if paused := now.Sub(p.ended); !due && paused < min(p.min, pauseShare*p.took) {
+			if paused := now.Sub(p.ended); !due && paused < p.pause() {
 				t.Fatalf("a pause of %v after %v: %+v", paused, p.took, p)
 			}
-			if p.changed && at.After(p.ended.Add(min(p.min, pauseShare*p.took))) {
+			if p.changed && at.After(p.ended.Add(p.pause())) {
 				t.Fatalf("a change waits until %v: %+v", at, p)
 			}
 			start := now

@@ -20,7 +20,7 @@ type refusals struct {
 }
 
 type refusal struct {
-	times   int // in a row
+	times   int // in a row, as the port is planned now
 	retryAt time.Time
 }
 
@@ -53,8 +53,8 @@ func (r *refusals) change(c plan.Change, now time.Time) {
 	}
 }
 
-// settle is told how an Apply ended. It tells which ports are refused for the first time as they are, and which the
-// kernel takes that it had refused: what it had of them until now is Old.
+// settle is told how an Apply ended. It tells which ports are refused that were not, and which the kernel takes that it
+// had refused: what it had of them until now is Old.
 func (r *refusals) settle(o outcome) (fresh []plan.PortID, taken []plan.Change) {
 	r.failed = o.failed
 	settled := func(id plan.PortID) bool {
@@ -74,9 +74,10 @@ func (r *refusals) settle(o outcome) (fresh []plan.PortID, taken []plan.Change) 
 		}
 	}
 	for id := range o.Refused {
-		times := r.ports[id].times + 1
+		before, known := r.ports[id]
+		times := before.times + 1
 		r.ports[id] = refusal{times, o.end.Add(backoff(times, firstWait, r.period))}
-		if times == 1 {
+		if !known {
 			fresh = append(fresh, id)
 		}
 	}

@@ -56,8 +56,16 @@ func TestRefusedPortIsTriedWhenItChanges(t *testing.T) {
 		w.kernel.refuse[idOf("a")] = true
 		w.put(service("a", 1, 5300))
 		w.wait(50 * time.Second)
-		clear(w.kernel.refuse)
 		w.put(service("a", 1, 5301))
+		w.wait(100 * time.Millisecond)
+		if got := w.since(w.kernel.applied); got[len(got)-1] != 50 {
+			t.Errorf("tried at %v s, want to see it tried at 50 s", got)
+		}
+		if n := strings.Count(w.log.String(), "kernel refuses a Service port"); n != 1 {
+			t.Errorf("told %d times, want once", n)
+		}
+		clear(w.kernel.refuse)
+		w.put(service("a", 1, 5302))
 		w.check(t)
 	})
 }
