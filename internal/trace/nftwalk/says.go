@@ -116,7 +116,7 @@ func (w *walker) tell(p *passage, path []string) {
 func (p *passage) says() string {
 	says := p.words.String()
 	if says == "" {
-		says = "counted, and on to the next rule"
+		says = "matched, and on to the next rule"
 	}
 	share := p.at.Total() + p.rejected
 	for _, to := range p.routes {

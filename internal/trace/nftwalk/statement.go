@@ -60,43 +60,41 @@ func (w *walker) action(s nft.Statement, p *passage) {
 		}
 	case nft.Update, nft.Remove: // for the packets of later connections
 	default:
-		w.unknown(p)
+		w.unknown(p, p.take())
 	}
 }
 
 // translated is the verdict of a translation.
 var translated = nft.Verdict{Kind: nft.Accept}
 
-// unknown is a statement that is not known here: it may match or not.
-func (w *walker) unknown(p *passage) {
-	w.doubt(p)
-	for _, part := range p.take().Parts() {
-		p.missed.Add(part.State, part.Share/2)
-		p.at.Add(part.State, part.Share/2)
-	}
-}
-
-func (w *walker) doubt(p *passage) {
+// unknown is a statement, or an expression in one, that is not known here: half of the packets match.
+func (w *walker) unknown(p *passage, f flow) {
 	w.assumed = true
 	p.words.doubt = true
 	w.warn("not understood, so both ways are followed: " + p.rule.String())
+	for _, part := range f.Parts() {
+		p.at.Add(part.State, part.Share/2)
+		p.missed.Add(part.State, part.Share/2)
+	}
 }
 
 // each gives do every value that the expression has for what matched so far, to put it where it goes. What has no
 // value does not match.
 func (w *walker) each(p *passage, e nft.Expr, do func(s state, v nft.Value, share float64)) {
+	var doubtful flow
 	for _, part := range p.take().Parts() {
 		got := w.eval(p, e, part.State)
 		if got.unknown {
-			w.doubt(p)
-			p.at.Add(part.State, part.Share/2)
-			p.missed.Add(part.State, part.Share/2)
+			doubtful.Add(part.State, part.Share)
 			continue
 		}
 		p.missed.Add(part.State, part.Share*got.missed)
 		for _, v := range got.Parts() {
 			do(part.State, v.State, part.Share*v.Share)
 		}
+	}
+	if !doubtful.Empty() {
+		w.unknown(p, doubtful)
 	}
 }
 
