@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"sluice/internal/backend"
+	"sluice/internal/backend/nftables"
 	"sluice/internal/config"
 	"sluice/internal/plan"
 	"sluice/internal/trace"
@@ -43,17 +44,24 @@ func modeOf(c config.Config) mode {
 }
 
 // choose is the best mode that this kernel can do, and why it is that one.
-func choose(context.Context) (mode, because string) {
-	return config.ModeIPTables, "it is the only one"
+func choose(ctx context.Context) (mode, because string) {
+	err := withNFTables(nftables.Deps{}, func(b *nftables.Backend) error { return b.Probe(ctx) })
+	if err != nil {
+		return config.ModeIPTables, err.Error()
+	}
+	return config.ModeNFTables, "this kernel can do it"
 }
 
-// modeFound is the mode whose rules this kernel has: iptables, whoever wrote them, unless there is a table of mode
-// nftables.
-func modeFound(ctx context.Context) string {
-	if has, err := hasTable(ctx); err == nil && has {
-		return config.ModeNFTables
-	}
-	return config.ModeIPTables
+// found is the mode whose rules this kernel has: iptables, whoever wrote them, unless there is a table of mode nftables.
+func found(ctx context.Context) (mode string) {
+	mode = config.ModeIPTables
+	_ = withNFTables(nftables.Deps{}, func(b *nftables.Backend) error {
+		if has, err := b.HasTable(ctx); err == nil && has {
+			mode = config.ModeNFTables
+		}
+		return nil
+	}) // a kernel without nf_tables has none
+	return mode
 }
 
 // settle chooses a mode where none is given.

@@ -79,25 +79,37 @@ func (*nftablesMode) trace(ctx context.Context, w *world, q Question) (r trace.R
 	return b.TraceKernel(ctx, nftables.Compile(w.Plan(), opts), q.packet(&w.Plan().Node), host)
 }
 
-// hasTable reports whether this kernel has a table of this mode.
-func hasTable(ctx context.Context) (has bool, err error) {
-	b := nftables.New(nftables.DefaultOptions(), nftables.Deps{})
-	defer func() { err = errors.Join(err, b.Close()) }()
-	return b.HasTable(ctx)
-}
-
-func (m *nftablesMode) start(_ context.Context, c config.Config, log *slog.Logger) (backend.Backend, error) {
+func (m *nftablesMode) start(ctx context.Context, c config.Config, log *slog.Logger) (backend.Backend, error) {
 	opts, err := nftablesOptionsHere(c)
 	if err != nil {
 		return nil, err
 	}
+	b := nftables.New(opts, nftables.Deps{RouteLocalnet: forDaemon(setRouteLocalnet, log)})
+	if err := b.Probe(ctx); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
 	m.started = true
-	return nftables.New(opts, nftables.Deps{RouteLocalnet: forDaemon(setRouteLocalnet, log)}), nil
+	return b, nil
 }
 
+// cleanup removes our table and kube-proxy's.
 func (m *nftablesMode) cleanup(ctx context.Context, routeLocalnet func(on bool) error) (removed []string, err error) {
-	if m.started {
-		return nil, nil
-	}
-	return nil, nftables.New(nftables.DefaultOptions(), nftables.Deps{RouteLocalnet: routeLocalnet}).Cleanup(ctx)
+	err = withNFTables(nftables.Deps{RouteLocalnet: routeLocalnet}, func(b *nftables.Backend) (err error) {
+		if removed, err = b.CleanupKubeProxy(ctx); err != nil || m.started {
+			return err
+		}
+		has, err := b.HasTable(ctx)
+		if err != nil || !has {
+			return err
+		}
+		removed = append(removed, "table inet sluice")
+		return b.Cleanup(ctx)
+	})
+	return removed, err
+}
+
+// withNFTables lends a backend for one errand in this kernel.
+func withNFTables(deps nftables.Deps, f func(*nftables.Backend) error) error {
+	b := nftables.New(nftables.DefaultOptions(), deps)
+	return errors.Join(f(b), b.Close())
 }

@@ -24,7 +24,7 @@ func Trace(ctx context.Context, in Input, q Question, o TraceOptions, out io.Wri
 	case o.Live && o.Dump != "":
 		return Good, wrongInputf("--live and --dump: want one of them")
 	case o.Live:
-		in = in.settle(modeFound(ctx))
+		in = in.settle(found(ctx))
 	case o.Dump != "":
 		in = in.settle(config.ModeIPTables)
 	default:
