@@ -148,11 +148,10 @@ func (s *side) applyOnce(ctx context.Context, f *family, aside aside, recheck bo
 	if d.size() == 0 {
 		return result, d, nil
 	}
-	if err := s.write(ctx, d); err != nil {
-		return result, d, f.blame(err, d, refusedLine(err))
+	if result.Written, err = s.write(ctx, d); err != nil {
+		err = f.blame(err, d, refusedLine(err))
 	}
-	result.Written = d.size()
-	return result, d, nil
+	return result, d, err
 }
 
 // delta is what differs, as far as is known.
@@ -180,21 +179,21 @@ func refusedPort(err error) (port plan.PortID, ok bool) {
 	return *line.Port, true
 }
 
-// write gives the kernel d. After a refusal of one line, the tables ahead of it are written and no others; after any
-// other error nothing is known of them. Where the kernel does not tell of changes, nothing is gained by knowing.
-func (s *side) write(ctx context.Context, d delta) error {
+// write gives the kernel d, and tells how many objects of it are written. After a refusal of one line these are those of
+// the tables ahead of it; after any other error nothing is known of any. Where the kernel does not tell of changes,
+// nothing is gained by knowing.
+func (s *side) write(ctx context.Context, d delta) (written int, err error) {
 	text := d.text()
-	err := s.tables.Restore(ctx, text)
-	if err != nil {
+	if err = s.tables.Restore(ctx, text); err != nil {
 		line := refusedLine(err)
 		if _, tells, _ := s.tables.Generation(); !tells || line == 0 {
 			s.forget()
-			return err
+			return 0, err
 		}
 		d = d.ahead(text, line)
 	}
 	s.shadow.advance(d)
-	return err
+	return d.size(), err
 }
 
 // ahead is the part of d that is in the tables ahead of the one that a line of its text is in.

@@ -318,35 +318,49 @@ func TestTellsOtherVariant(t *testing.T) {
 	})
 }
 
-// TestKernelRefusesALine: the Service port is named and left out, all else is written, and so is it once it can be.
-func TestKernelRefusesALine(t *testing.T) {
+// TestRefusedLine: whether the program or the kernel refuses a line, the Service port is named and left out, all else is
+// written, and so is it once it can be. The legacy kernel says only that it refuses a table.
+func TestRefusedLine(t *testing.T) {
 	eachVariant(t, func(n *node) {
-		r := dualStack()
-		f := r.families[model.IPv4]
-		nat, good := f.chains[Nat], f.chains[Nat][chainServices]
-		line := f.fragments[0].lines[natServices]
-		f.fragments[0].lines[natServices] = strings.Replace(line, "--dport 80", "--dport eighty", 1)
-		nat[chainServices] = strings.Replace(good, "--dport 80", "--dport eighty", 1)
-		for _, hold := range []map[plan.PortID]bool{nil, {f.fragments[0].id: true}} {
-			result := n.ask(r, backend.Request{Hold: hold})
-			why := result.Refused[f.fragments[0].id]
-			if hold != nil && result.Written+len(result.Refused) != 0 {
-				n.Errorf("held: %+v, want nothing done", result)
-			}
-			if hold == nil && (why == nil || !strings.Contains(why.Error(), "default/web:http (TCP)") || !strings.Contains(why.Error(), "eighty")) {
-				n.Errorf("refused: %v", result.Refused)
-			}
-			now := n.contents(model.IPv4)
-			if strings.Contains(now[Nat][chainServices], "default/web:http") || now[Nat][chainMark] == "" || n.contents(model.IPv6)[Nat][chainServices] == "" {
-				n.Errorf("want all but the refused port, got\n%s", now[Nat])
-			}
-		}
-		f.fragments[0].lines[natServices], nat[chainServices] = line, good
-		n.apply(r, false)
-		if got := n.contents(model.IPv4)[Nat][chainServices]; got != good {
-			n.Errorf("KUBE-SERVICES is\n%s", got)
+		n.refused("--dport 80", "--dport eighty")
+		if n.variant == iptexec.NFT {
+			n.do(n.backend.Cleanup)
+			n.restart()
+			n.refused("-j KUBE-SVC-", "-j REJECT -m comment --comment KUBE-SVC-")
 		}
 	})
+}
+
+// refused has something in the line of a Service port be what is refused.
+func (n *node) refused(old, bad string) {
+	n.Helper()
+	r := dualStack()
+	f := r.families[model.IPv4]
+	id, nat := f.fragments[0].id, f.chains[Nat]
+	line, good := f.fragments[0].lines[natServices], nat[chainServices]
+	f.fragments[0].lines[natServices] = strings.Replace(line, old, bad, 1)
+	nat[chainServices] = strings.Replace(good, old, bad, 1)
+	for _, hold := range []map[plan.PortID]bool{nil, {id: true}} {
+		result := n.ask(r, backend.Request{Hold: hold})
+		why := result.Refused[id]
+		if hold != nil && result.Written+len(result.Refused) != 0 {
+			n.Errorf("%s: held: %+v, want nothing done", bad, result)
+		}
+		if hold == nil && (why == nil || !strings.Contains(why.Error(), "default/web:http (TCP)") || !strings.Contains(why.Error(), bad)) {
+			n.Errorf("%s: refused: %v", bad, result.Refused)
+		}
+		now := n.contents(model.IPv4)
+		if strings.Contains(now[Nat][chainServices], "default/web:http") || now[Nat][chainMark] == "" || n.contents(model.IPv6)[Nat][chainServices] == "" {
+			n.Errorf("%s: want all but the refused port, got\n%s", bad, now[Nat])
+		}
+	}
+	f.fragments[0].lines[natServices], nat[chainServices] = line, good
+	n.apply(r, false)
+	for _, f := range model.Families {
+		if d := diff(r.families[f].desired, n.contents(f)); d.size() > 0 {
+			n.Errorf("%s: still to do:\n%s", bad, d.text())
+		}
+	}
 }
 
 func TestRenderLeavesOutEmptyFamilies(t *testing.T) {
