@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -192,6 +193,17 @@ func (b *Backend) explain(err error) error {
 func isRefusal(err error) bool {
 	refused, ok := errors.AsType[nfnl.Errors](err)
 	return ok && refused[0].Seq != 0 || errors.Is(err, nfnl.ErrTooLarge)
+}
+
+// busyChains are the chains that the kernel did not delete because something leads to them.
+func busyChains(err error, b *wire.Batch) (names []string) {
+	refused, _ := errors.AsType[nfnl.Errors](err)
+	for _, e := range refused {
+		if name, ok := strings.CutPrefix(b.Subject(e.Seq), "chain "); ok && errors.Is(e, syscall.EBUSY) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // isStale reports whether a refusal may come of the kernel not having what it is known to have.

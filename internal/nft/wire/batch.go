@@ -11,12 +11,13 @@ const (
 	familyHeader  = 4  // struct nfgenmsg, linux/netfilter/nfnetlink.h
 )
 
-// Batch is a transaction under construction, on one table of family inet. Messages take effect in the order in which they
+// Batch is a transaction under construction, on one table. Messages take effect in the order in which they
 // are appended. Every method appends; Finish yields the bytes. A Batch may be used again after Reset.
 //
 // No message asks for an acknowledgement: errors are told without, and who wants to know of success asks for one with
 // the last message.
 type Batch struct {
+	family   uint8
 	table    string
 	buf      attrs
 	messages []message
@@ -30,9 +31,12 @@ type message struct {
 	subject subject
 }
 
-// NewBatch begins a batch on a table. Sequence numbers begin with 0, that of the batch begin.
-func NewBatch(table string) *Batch {
-	b := &Batch{table: table}
+// NewBatch begins a batch on a table of family inet. Sequence numbers begin with 0, that of the batch begin.
+func NewBatch(table string) *Batch { return NewBatchFor(FamilyInet, table) }
+
+// NewBatchFor is NewBatch for a table of any family.
+func NewBatchFor(family uint8, table string) *Batch {
+	b := &Batch{family: family, table: table}
 	b.begin()
 	return b
 }
@@ -79,7 +83,7 @@ func (b *Batch) batchMessage(kind uint16, name string) {
 func (b *Batch) start(kind, flags uint16, s subject) {
 	b.closeList()
 	b.header(kind, flags, s)
-	b.buf = append(b.buf, FamilyInet, 0, 0, 0)
+	b.buf = append(b.buf, b.family, 0, 0, 0)
 }
 
 func (b *Batch) header(kind, flags uint16, s subject) {

@@ -29,6 +29,15 @@ func (b *Batch) AddRule(chain string, r *nft.Rule) {
 	b.endMessage()
 }
 
+// DeleteRule deletes one rule of a chain.
+func (b *Batch) DeleteRule(chain string, handle uint64) {
+	b.start(DelRule, 0, subject{"rule of chain", chain})
+	b.buf.text(ruleTable, b.table)
+	b.buf.text(ruleChain, chain)
+	b.buf.uint64(ruleHandle, handle)
+	b.endMessage()
+}
+
 func (b *Batch) ruleUserdata(r *nft.Rule) {
 	at := b.buf.open(ruleUserdata)
 	if r.Comment != "" {
