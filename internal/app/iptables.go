@@ -11,6 +11,7 @@ import (
 
 	"sluice/internal/backend"
 	"sluice/internal/backend/iptables"
+	"sluice/internal/backend/nftables"
 	"sluice/internal/config"
 	"sluice/internal/kernel/iptexec"
 	"sluice/internal/model"
@@ -128,13 +129,20 @@ func iptablesTables(ctx context.Context, want iptexec.Variant) (deps iptables.De
 	return deps, used, lacking, err
 }
 
-// cleanup removes the chains of both variants. Where no iptables is installed nobody can have made any with it.
+// cleanup removes the chains of both variants. Where no iptables is installed, those of iptables-nft are removed without
+// it: a container with kube-proxy may have had one of its own.
 func (m *iptablesMode) cleanup(ctx context.Context, routeLocalnet func(on bool) error) (removed []string, err error) {
 	deps, variant, _, err := iptablesTables(ctx, m.variant)
-	if errors.Is(err, iptexec.ErrNotInstalled) || errors.Is(err, iptables.ErrNoFamily) {
+	switch {
+	case errors.Is(err, iptexec.ErrNotInstalled):
+		err = withNFTables(nftables.Deps{RouteLocalnet: routeLocalnet}, func(b *nftables.Backend) (err error) {
+			removed, err = b.CleanupIPTables(ctx)
+			return err
+		})
+		return removed, err
+	case errors.Is(err, iptables.ErrNoFamily):
 		return nil, nil
-	}
-	if err != nil {
+	case err != nil:
 		return nil, err
 	}
 	all := deps.Others
