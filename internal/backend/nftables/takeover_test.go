@@ -174,4 +174,3 @@ func echo(t *testing.T, c *lab.Conn) {
 		t.Error(err)
 	}
 }
-
