@@ -5,6 +5,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"os"
 	"testing"
 
 	"sluice/internal/cli"
@@ -12,6 +13,7 @@ import (
 	"sluice/internal/lab"
 	"sluice/internal/testkit/daemon"
 	"sluice/internal/testkit/nstest"
+	"sluice/test/churn"
 )
 
 var (
@@ -20,7 +22,17 @@ var (
 	update    = flag.Bool("update", false, "write the result into docs/benchmarks.md")
 )
 
-func TestMain(m *testing.M) { daemon.Main(m, cli.Main) }
+func TestMain(m *testing.M) {
+	churn.Main()
+	if what := os.Getenv(asAlone); what != "" {
+		if err := beAlone(what); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	daemon.Main(m, cli.Main)
+}
 
 // BenchmarkSideBySide prints a table instead of figures of its own.
 func BenchmarkSideBySide(b *testing.B) {
@@ -33,10 +45,7 @@ func BenchmarkSideBySide(b *testing.B) {
 			parts(b, t)
 			whole(b, t)
 		}
-		fmt.Printf("\n%s\n", t)
-		if *update {
-			t.save(b)
-		}
+		publish(b, "iptables", fmt.Sprintf("%d Services with %d endpoints each; %s.\n\n%s", *services, *endpoints, machine(b), t))
 	}
 }
 

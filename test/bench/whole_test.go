@@ -1,9 +1,9 @@
 package bench
 
 import (
-	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,7 +23,7 @@ func whole(b *testing.B, t *table) {
 	b.Helper()
 	f, node := newFolder(b, *services), newNode(b)
 	mark(b, node, t.variant)
-	d := &watched{B: b, folder: f, node: node}
+	d := &watched{B: b, folder: f, node: node, flags: iptablesFlags()}
 	t.add("daemon: from its start until all is written", d.start())
 	d.after(t, "daemon: a file with one other endpoint", func() { f.put(b, service(*services, *endpoints, 1)) })
 	d.after(t, "daemon: a file with one more Service", func() {
@@ -58,14 +58,19 @@ type watched struct {
 	*daemon.Daemon
 	folder *folder
 	node   *lab.Host
+	flags  []string
 }
+
+func iptablesFlags() []string { return []string{"--mode=iptables"} }
 
 // start starts a daemon. Its retries would spoil the figures, so it is given no reason for them.
 func (d *watched) start() cost {
 	d.Helper()
 	begin := time.Now()
-	d.Daemon = daemon.Start(d.B, d.node, "--manifests", d.folder.path, "--cluster-cidr", clusterCIDR,
-		"--iptables-min-sync-period=1ms", "--iptables-sync-period=1h", "--verbose")
+	d.Daemon = daemon.Start(d.B, d.node, append([]string{
+		"--manifests", d.folder.path, "--cluster-cidr", clusterCIDR,
+		"--iptables-min-sync-period=1ms", "--iptables-sync-period=1h", "--verbose",
+	}, d.flags...)...)
 	d.written(1)
 	return cost{wall: time.Since(begin), cpu: d.cpu()}
 }
@@ -73,10 +78,15 @@ func (d *watched) start() cost {
 // after measures the daemon from a change until it is written.
 func (d *watched) after(t *table, what string, change func()) {
 	d.Helper()
+	t.add(what, d.until(change))
+}
+
+func (d *watched) until(change func()) cost {
+	d.Helper()
 	writes, cpu, begin := d.writes(), d.cpu(), time.Now()
 	change()
 	d.written(writes + 1)
-	t.add(what, cost{wall: time.Since(begin), cpu: d.cpu() - cpu})
+	return cost{wall: time.Since(begin), cpu: d.cpu() - cpu}
 }
 
 func (d *watched) writes() int { return strings.Count(d.Log(), `msg="rules written"`) }
@@ -96,33 +106,58 @@ func (d *watched) written(times int) {
 // ticks are in a second of proc_pid_stat(5), on every architecture.
 const ticks = 100
 
-// cpu is the time that the daemon and the programs that it ran have had on processors.
-func (d *watched) cpu() time.Duration {
+// cpu is the time that the daemon has had on processors, to the nanosecond, and the programs that it ran.
+func (d *watched) cpu() (total time.Duration) {
 	d.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", d.Pid()))
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", d.Pid()))
 	if err != nil {
 		d.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(text), ") ")
-	total := 0
-	for _, word := range strings.Fields(rest)[11:15] { // utime, stime, cutime, cstime
-		n, err := strconv.Atoi(word)
+	for _, path := range threads {
+		text, err := os.ReadFile(path)
 		if err != nil {
-			d.Fatal(err)
+			continue // the thread has ended
 		}
-		total += n
+		total += time.Duration(d.number(strings.Fields(string(text))[0]))
 	}
-	return time.Duration(total) * time.Second / ticks
+	_, rest, _ := strings.Cut(d.proc("stat"), ") ")
+	for _, word := range strings.Fields(rest)[13:15] { // cutime, cstime
+		total += time.Duration(d.number(word)) * time.Second / ticks
+	}
+	return total
 }
 
 // peak is the most memory that the daemon itself ever had, in bytes.
 func (d *watched) peak() int {
 	d.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.Pid()))
-	_, rest, found := strings.Cut(string(text), "VmHWM:")
+	return memory(d.B, d.proc("status"), "VmHWM")
+}
+
+// memory is what a text of proc_pid_status(5) says, in bytes.
+func memory(b *testing.B, status, field string) int {
+	b.Helper()
+	_, rest, found := strings.Cut(status, field+":")
 	kilobytes := 0
-	if _, scanErr := fmt.Sscan(rest, &kilobytes); err != nil || !found || scanErr != nil {
-		d.Fatal(errors.Join(err, scanErr))
+	if _, err := fmt.Sscan(rest, &kilobytes); err != nil || !found {
+		b.Fatalf("%s: %v in\n%s", field, err, status)
 	}
 	return kilobytes << 10
+}
+
+func (d *watched) proc(file string) string {
+	d.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", d.Pid(), file))
+	if err != nil {
+		d.Fatal(err)
+	}
+	return string(text)
+}
+
+func (d *watched) number(text string) int64 {
+	d.Helper()
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		d.Fatal(err)
+	}
+	return n
 }

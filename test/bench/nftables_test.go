@@ -1,0 +1,144 @@
+package bench
+
+import (
+	"flag"
+	"fmt"
+	"testing"
+
+	"sluice/internal/lab"
+	"sluice/internal/testkit/crowd"
+	"sluice/internal/testkit/nstest"
+)
+
+// kubeProxyMost keeps `make bench` short: nft takes minutes to load ten thousand Services in kube-proxy's layout.
+var kubeProxyMost = flag.Int("kube-proxy", 3000, "load no more Services than this in the layout of kube-proxy")
+
+// needsBuffers is why a benchmark that writes to nf_tables needs root.
+const needsBuffers = "the kernel limits an ordinary user's transactions (net.core.wmem_default)"
+
+// crowds are what a table is filled with.
+func crowds() []crowd.Crowd {
+	return []crowd.Crowd{
+		{Services: 1000, Endpoints: 10}, {Services: 3000, Endpoints: 10}, {Services: 10_000, Endpoints: 10}, {Services: 50_000, Endpoints: 2},
+	}
+}
+
+// loads and repeats are how often a whole table and a small change are written; the median counts.
+const (
+	loads   = 5
+	repeats = 101
+	slow    = 5 // of what takes kube-proxy's layout a second
+)
+
+// BenchmarkNFTables compares what Sluice takes for a table of nf_tables with the bare cost of its elements, and with
+// the layout of kube-proxy.
+func BenchmarkNFTables(b *testing.B) {
+	nstest.RequireRoot(b, needsBuffers)
+	for b.Loop() {
+		t := &comparison{grid{head: []string{
+			"CPU ms", "Sluice", "bare", "÷ bare", "kube-proxy's layout", "÷ Sluice", "Sluice: allocations", "KiB allocated",
+		}}}
+		for _, c := range crowds() {
+			t.compare(b, c)
+		}
+		publish(b, "nftables", fmt.Sprintf("%s.\n\n%s", machine(b), t))
+	}
+}
+
+// comparison is the table of results.
+type comparison struct{ grid }
+
+// compare fills in the rows of one crowd.
+func (t *comparison) compare(b *testing.B, c crowd.Crowd) {
+	b.Helper()
+	var ours *sluice
+	var raw *byHand
+	var whole, least []cost
+	parts := map[string][]cost{}
+	for range loads {
+		// The one before goes first, so that only one is there.
+		ours.close()
+		raw.close()
+		ours, raw = newSluice(b, c), newByHand(b, c)
+		whole, least = append(whole, ours.load()), append(least, raw.load())
+		for _, p := range ours.parts {
+			parts[p.what] = append(parts[p.what], p.cost)
+		}
+	}
+	if c.Services == crowds()[0].Services {
+		raw.hasElementsOf(ours)
+	}
+	proxy := newKubeProxy(b, c)
+	label := func(what string) string { return fmt.Sprintf("%d × %d: %s", c.Services, c.Endpoints, what) }
+	t.add(label("full load"), whole, least, proxy.load())
+	for _, p := range ours.parts {
+		t.add(label("of that, "+p.what), parts[p.what], nil, nil)
+	}
+	for _, ch := range changes() {
+		var a, r []cost
+		for i := range repeats {
+			a, r = append(a, ours.change(ch, i)), append(r, raw.change(ch, i))
+		}
+		t.add(label(ch.what), a, r, proxy.change(ch))
+	}
+	t.add(label("start with nothing changed"), []cost{ours.restart()}, nil, nil)
+	ours.close()
+	raw.close()
+	proxy.close()
+}
+
+// add adds a row. What has no costs has not been measured.
+func (t *comparison) add(what string, ours, bare, proxy []cost) {
+	cell := func(costs []cost) (cost, string) {
+		if len(costs) == 0 {
+			return cost{}, ""
+		}
+		m := median(costs)
+		return m, milliseconds(m.cpu)
+	}
+	a, ourCell := cell(ours)
+	r, bareCell := cell(bare)
+	p, proxyCell := cell(proxy)
+	t.grid.add(what, ourCell, bareCell, ratio(a.cpu, r.cpu), proxyCell, ratio(p.cpu, a.cpu), fmt.Sprint(a.allocs), fmt.Sprint(a.bytes>>10))
+}
+
+// change is something that happens to one Service. It is done to another one each time.
+type change struct {
+	what string
+	kind kind
+}
+
+type kind int
+
+const (
+	changed kind = iota // its first endpoint becomes another
+	added
+	removed
+)
+
+// changes are those that are measured, in an order that they can be done in.
+func changes() []change {
+	return []change{{"one endpoint changed", changed}, {"one Service added", added}, {"one Service removed", removed}}
+}
+
+// of is the Service that a change is about: any of those that are there, or the next after them.
+func (ch change) of(c crowd.Crowd, i int) int {
+	if ch.kind == changed {
+		return i * 7919 % c.Services
+	}
+	return c.Services + i
+}
+
+// emptyNode is a machine with nothing in its kernel, for a while.
+func emptyNode(b *testing.B) (node *lab.Host, end func()) {
+	b.Helper()
+	l, err := lab.Up(lab.Topology{Node: lab.Machine{Name: "node", Addresses: lab.Reference().Node.Addresses[:1]}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return l.Node(), func() {
+		if err := l.Close(); err != nil {
+			b.Error(err)
+		}
+	}
+}

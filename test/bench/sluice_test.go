@@ -1,0 +1,146 @@
+package bench
+
+import (
+	"testing"
+
+	"sluice/internal/backend"
+	"sluice/internal/backend/nftables"
+	"sluice/internal/lab"
+	"sluice/internal/model"
+	"sluice/internal/plan"
+	"sluice/internal/testkit/crowd"
+)
+
+// sluice is what the daemon does between its source and the kernel.
+type sluice struct {
+	*testing.B
+	crowd   crowd.Crowd
+	node    *lab.Host
+	end     func()
+	planner *plan.Planner
+	ruleset backend.Ruleset
+	backend *nftables.Backend
+	parts   []part // of the last load
+}
+
+// part is a step of a load.
+type part struct {
+	what string
+	cost
+}
+
+func newSluice(b *testing.B, c crowd.Crowd) *sluice {
+	b.Helper()
+	s := &sluice{B: b, crowd: c}
+	s.node, s.end = emptyNode(b)
+	s.begin()
+	return s
+}
+
+// begin makes planner and backend as a new process does.
+func (s *sluice) begin() {
+	s.planner = plan.NewPlanner(policyNFTables())
+	s.backend = nftables.New(nftables.DefaultOptions(), nftables.Deps{})
+	s.ruleset = nil
+}
+
+// policyNFTables is that of the mode.
+func policyNFTables() plan.Config {
+	c := policy()
+	c.GuardClusterIPs, c.NodePortAddresses = true, plan.NodePortAddresses{Primary: true}
+	return c
+}
+
+// close lets go of it. There may be none.
+func (s *sluice) close() {
+	if s != nil {
+		s.end()
+	}
+}
+
+// load measures from the objects until all is written.
+func (s *sluice) load() (total cost) {
+	s.Helper()
+	snapshot := model.Delta(*s.crowd.Snapshot())
+	s.parts = nil
+	for _, step := range []struct {
+		what string
+		do   func() error
+	}{
+		{"plan", func() error { s.planner.Update(snapshot); return nil }},
+		{"compile", func() error { s.ruleset = s.backend.Compile(s.planner.Plan()); return nil }},
+		{"compare and write", func() error { _, err := s.apply(); return err }},
+	} {
+		c := s.measure(true, step.do)
+		s.parts = append(s.parts, part{step.what, c})
+		total = total.plus(c)
+	}
+	return total
+}
+
+// change measures one change, from the objects until it is written.
+func (s *sluice) change(ch change, i int) cost {
+	s.Helper()
+	d := ch.delta(s.crowd, i)
+	return s.measure(false, func() error {
+		s.ruleset.Update(s.planner.Plan(), s.planner.Update(d))
+		_, err := s.apply()
+		return err
+	})
+}
+
+func (ch change) delta(c crowd.Crowd, i int) model.Delta {
+	switch service := ch.of(c, i); ch.kind {
+	case added:
+		return c.Add(service)
+	case removed:
+		return c.Remove(service)
+	default:
+		return c.Change(service, 1)
+	}
+}
+
+// restart measures a new process that finds everything as it should be.
+func (s *sluice) restart() cost {
+	s.Helper()
+	snapshot := model.Delta(*s.crowd.Snapshot())
+	for i := range repeats { // these were changed
+		snapshot.Slices[s.slice(i).Name] = s.slice(i)
+	}
+	s.begin()
+	return s.measure(true, func() error {
+		s.planner.Update(snapshot)
+		s.ruleset = s.backend.Compile(s.planner.Plan())
+		result, err := s.apply()
+		if result.Written > 0 {
+			s.Errorf("a start with nothing changed wrote %d objects", result.Written)
+		}
+		return err
+	})
+}
+
+// slice is that of the Service which was changed at the i-th time.
+func (s *sluice) slice(i int) *model.Slice {
+	ch := changes()[0]
+	for _, slice := range ch.delta(s.crowd, i).Slices {
+		return slice
+	}
+	return nil
+}
+
+func (s *sluice) measure(first bool, f func() error) (c cost) {
+	s.Helper()
+	how := measureNow
+	if first {
+		how = measure
+	}
+	err := s.node.Do(func() error { c = how(s.B, f); return nil })
+	if err != nil {
+		s.Fatal(err)
+	}
+	return c
+}
+
+func (s *sluice) apply() (backend.Result, error) {
+	return s.backend.Apply(s.Context(), s.ruleset, backend.Request{})
+}
