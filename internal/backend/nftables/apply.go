@@ -138,12 +138,11 @@ func (a *run) apply(ctx context.Context) error {
 }
 
 func (a *run) once(ctx context.Context) error {
+	find := a.look
 	if a.known == nil || a.of != a.rules {
-		a.drift.take()
-		a.fresh = true
-		return a.begin(ctx)
+		find = a.begin
 	}
-	if err := a.look(ctx); err != nil {
+	if err := find(ctx); err != nil {
 		return err
 	}
 	return a.changes(ctx)

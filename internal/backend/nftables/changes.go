@@ -79,7 +79,7 @@ func (a *run) write(ctx context.Context, ids []plan.PortID) error {
 		a.apart = true
 		return a.write(ctx, ids)
 	case len(ids) == 1:
-		a.refuse(ids[0], err)
+		a.refuse(ids[0], nameError(ids[0], err))
 		return nil
 	}
 	if err := a.write(ctx, ids[:len(ids)/2]); err != nil {

@@ -68,6 +68,11 @@ func (s *stocks) compilePort(p *plan.Port, old [2]list) (*port, error) {
 	return c, nil
 }
 
+// nameError says which Service port an error is about.
+func nameError(id plan.PortID, err error) error {
+	return fmt.Errorf("Service port %s/%s %s: %w", id, id.Protocol, id.Family, err)
+}
+
 // compileList fills in now.
 func (s *stocks) compileList(now *list, p *plan.Port, endpoints []plan.Endpoint, old *list) error {
 	turns := p.Balancing == model.BalanceRoundRobin

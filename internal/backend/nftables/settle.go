@@ -12,6 +12,8 @@ const keepElements = 1 << 10
 // begin is for a table of which nothing is known. Its numbers become those of the Ruleset, so that only what really
 // differs is written.
 func (a *run) begin(ctx context.Context) error {
+	a.drift.take()
+	a.fresh = true
 	if err := a.rebase(ctx); err != nil {
 		return err
 	}
