@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -27,8 +28,25 @@ func TestMain(m *testing.M) {
 		nstest.Main(m)
 	}
 	_, err := instance.Take()
+	if os.Getenv(holderEnv) == withRemains {
+		err = errors.Join(err, leaveRemains())
+	}
 	fmt.Println("took", err)
 	time.Sleep(time.Hour)
+}
+
+// withRemains is the value of holderEnv for a holder whose child has its socket for a moment longer than itself.
+const withRemains = "and leave it to a child"
+
+// leaveRemains starts a program that inherits all sockets, as a process has them that is about to become a program.
+func leaveRemains() error {
+	child := exec.Command("sleep", "0.3")
+	for fd := range 100 {
+		if name, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)); err == nil && strings.HasPrefix(name, "socket:") {
+			child.ExtraFiles = append(child.ExtraFiles, os.NewFile(uintptr(fd), name))
+		}
+	}
+	return child.Start()
 }
 
 func TestSecondIsRefused(t *testing.T) {
@@ -53,24 +71,28 @@ func TestSecondIsRefused(t *testing.T) {
 
 func TestKillLetsGo(t *testing.T) {
 	nstest.Require(t)
-	holder := exec.Command("/proc/self/exe")
-	holder.Env = append(os.Environ(), holderEnv+"=1")
-	out, err := holder.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
+	for _, how := range []string{"alone", withRemains} {
+		t.Run(how, func(t *testing.T) {
+			holder := exec.Command("/proc/self/exe")
+			holder.Env = append(os.Environ(), holderEnv+"="+how)
+			out, err := holder.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := holder.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "took <nil>\n" {
+				t.Errorf("the holder says %q, %v", line, err)
+			}
+			if _, err := instance.Take(); !errors.Is(err, instance.ErrRunning) {
+				t.Errorf("while it runs: got %v", err)
+			}
+			_ = holder.Process.Kill()
+			_ = holder.Wait()
+			_ = take(t).Close()
+		})
 	}
-	if err := holder.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "took <nil>\n" {
-		t.Errorf("the holder says %q, %v", line, err)
-	}
-	if _, err := instance.Take(); !errors.Is(err, instance.ErrRunning) {
-		t.Errorf("while it runs: got %v", err)
-	}
-	_ = holder.Process.Kill()
-	_ = holder.Wait()
-	_ = take(t).Close()
 }
 
 // TestStrangerCountsForNothing: a name that another user holds, or that nobody listens at, keeps no Sluice from
