@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"strconv"
 	"testing"
 	"time"
 
@@ -17,7 +16,7 @@ import (
 // limit is how long anything may take to come true; a test that passes never waits for it.
 const limit = 60 * time.Second
 
-// Kills of each variant of iptables, and after how many the state is looked at. In a short test it is a tenth.
+// Kills in each mode, and after how many the state is looked at. In a short test it is a tenth.
 const (
 	kills      = 100
 	checkEvery = 20
@@ -36,9 +35,17 @@ func TestKill(t *testing.T) {
 	if testing.Short() {
 		rounds = kills / 10
 	}
-	for _, v := range []iptexec.Variant{iptexec.NFT, iptexec.Legacy} {
-		t.Run(string(v), func(t *testing.T) {
-			st := open(t, v, rand.New(rand.NewPCG(*seed, 0)))
+	modes := []struct {
+		name string
+		mode mode
+	}{
+		{"nftables", nftablesMode{}},
+		{"iptables, nf_tables", &iptablesMode{variant: iptexec.NFT}},
+		{"iptables, legacy", &iptablesMode{variant: iptexec.Legacy}},
+	}
+	for _, m := range modes {
+		t.Run(m.name, func(t *testing.T) {
+			st := open(t, m.mode, rand.New(rand.NewPCG(*seed, 0)))
 			st.settle()
 			stop := st.changeAllTheTime()
 			for round := 1; round <= rounds; round++ {
@@ -53,44 +60,28 @@ func TestKill(t *testing.T) {
 			st.settle()
 			st.restartWritesNothing()
 			if st.interrupted == 0 && !testing.Short() { // a few kills may all miss
-				t.Error("no kill came while iptables-restore ran")
+				t.Error("no kill came while a daemon wrote")
 			}
-			t.Logf("%d kills, %d of them while iptables-restore ran; %s", rounds, st.interrupted, st.loads.done())
+			t.Logf("%d kills, %d of them while a daemon wrote; %s", rounds, st.interrupted, st.loads.done())
 		})
 	}
 }
 
-// killOne lets a daemon run for a random time and kills it: at any moment of its first sync, at any moment of a write, or
-// just after one, when what connection tracking remembers is yet to be cleaned.
+// killOne lets a daemon run until a moment that the mode chooses, and kills it.
 func (st *stage) killOne(round int) {
 	st.Helper()
-	d := st.start()
-	switch round % 3 {
-	case 0:
-		time.Sleep(st.random(st.sync))
-	case 1:
-		st.eventually(func() error { return st.writes(d) })
-		time.Sleep(st.random(st.write))
-	case 2:
-		st.eventually(func() error { _, err := firstWrite(d.Log()); return err })
-		time.Sleep(st.random(st.write / 4))
-	}
-	under := restores(st, d.Pid())
+	d := st.mode.run(st, round)
+	dead := st.mode.aim(st, d)
 	d.Kill()
-	if len(under) > 0 {
+	if dead() {
 		st.interrupted++
-	}
-	for _, pid := range under {
-		if !doomed(st, pid) {
-			st.Errorf("kill %d: iptables-restore outlives the daemon", round)
-		}
 	}
 	st.loads.check(st.T, fmt.Sprintf("kill %d", round))
 }
 
-// writes reports whether the daemon writes just now.
+// writes is an error unless the daemon writes just now.
 func (st *stage) writes(d *daemon.Daemon) error {
-	if len(restores(st, d.Pid())) == 0 {
+	if !st.mode.writing(st, d) {
 		return fmt.Errorf("the daemon writes nothing:\n%s", d.Log())
 	}
 	return nil
@@ -105,7 +96,7 @@ func (st *stage) settle() {
 	st.Helper()
 	d := st.start()
 	st.measure(d)
-	st.eventually(func() error { return st.asCompiled() })
+	st.eventually(func() error { return st.mode.asCompiled(st) })
 	for _, f := range st.cluster.flows() {
 		st.eventually(func() error { return st.follow(f) })
 	}
@@ -122,7 +113,7 @@ func (st *stage) measure(d *daemon.Daemon) {
 	begin := time.Now()
 	var first, last time.Time
 	st.eventually(func() error {
-		if now := time.Now(); len(restores(st, d.Pid())) > 0 {
+		if now := time.Now(); st.mode.writing(st, d) {
 			last = now
 			if first.IsZero() {
 				first = now
@@ -138,40 +129,27 @@ func (st *stage) measure(d *daemon.Daemon) {
 func (st *stage) restartWritesNothing() {
 	st.Helper()
 	st.loads.stop()
-	before := st.state()
+	before := st.mode.state(st)
 	d := st.start()
 	written := 0
 	st.eventually(func() (err error) { written, err = firstWrite(d.Log()); return err })
 	d.Stop()
-	if after := st.state(); written != 0 || before != after {
+	if after := st.mode.state(st); written != 0 || before != after {
 		st.Errorf("a restart with nothing changed: %d objects written; the kernel before:\n%s\nand after:\n%s", written, before, after)
 	}
-}
-
-// state is all that a write would change: the rules with the counters of packets, and the generation where the kernel
-// has one.
-func (st *stage) state() string {
-	st.Helper()
-	state := ""
-	for _, f := range families {
-		state += withoutComments(st.save(f))
-	}
-	err := st.lab.Node().Do(func() error {
-		generation, err := st.tools.Generation()
-		state += "generation " + strconv.FormatUint(uint64(generation), 10)
-		return err
-	})
-	if err != nil && st.tools.Variant == iptexec.NFT {
-		st.Fatal(err)
-	}
-	return state
 }
 
 // eventually tries until f is content.
 func (st *stage) eventually(f func() error) {
 	st.Helper()
+	st.poll(5*time.Millisecond, f)
+}
+
+// poll tries until f is content, with a pause between two tries.
+func (st *stage) poll(pause time.Duration, f func() error) {
+	st.Helper()
 	var err error
-	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(pause) {
 		if err = f(); err == nil {
 			return
 		}

@@ -1,7 +1,6 @@
 package kill
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
@@ -10,13 +9,9 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
-	"sluice/internal/kernel/iptexec"
 	"sluice/internal/lab"
 	"sluice/internal/model"
 	"sluice/internal/plan"
@@ -25,35 +20,25 @@ import (
 	"sluice/internal/testkit/scenario"
 )
 
-var families = [...]iptexec.Family{iptexec.IPv4, iptexec.IPv6}
-
 // stage is a lab, a folder of manifests that daemons on its node watch, and clients of the Services that do not change.
 type stage struct {
 	*testing.T
 	lab     *lab.Lab
-	tools   *iptexec.Tools
+	mode    mode
 	cluster *cluster
 	loads   *loads
 	rnd     *rand.Rand
 	// sync is how long a daemon takes from its start to the end of its first sync, and write how long the writes in that.
 	sync, write time.Duration
-	interrupted int // kills while iptables-restore ran
+	interrupted int // kills while a daemon wrote
 }
 
-func open(t *testing.T, v iptexec.Variant, rnd *rand.Rand) *stage {
+func open(t *testing.T, m mode, rnd *rand.Rand) *stage {
 	t.Helper()
 	nstest.Require(t)
-	if v == iptexec.NFT {
-		nstest.RequireRoot(t, "the kernel limits an ordinary user's transactions to some hundred rules (net.core.wmem_default)")
-	}
-	st := &stage{T: t, rnd: rnd, lab: scenario.Up(t, lab.Reference())}
-	st.must(st.lab.Node().Do(func() (err error) {
-		if st.tools, err = iptexec.Find(t.Context(), v); err != nil {
-			return err
-		}
-		// The mark by which kubelet tells which variant this node uses.
-		return st.tools.Restore(t.Context(), iptexec.IPv4, []byte("*mangle\n:KUBE-IPTABLES-HINT - [0:0]\nCOMMIT\n"), iptexec.RestoreOptions{})
-	}))
+	st := &stage{T: t, mode: m, rnd: rnd}
+	m.require(st)
+	st.lab = scenario.Up(t, lab.Reference())
 	for _, pods := range []string{"pods-a", "pods-b"} {
 		for protocol, port := range map[model.Protocol]uint16{model.TCP: podTCP, model.UDP: podUDP} {
 			_, err := st.lab.Host(pods).ServeAll(protocol, port)
@@ -66,6 +51,7 @@ func open(t *testing.T, v iptexec.Variant, rnd *rand.Rand) *stage {
 	for file := range files {
 		st.must(st.cluster.change(file))
 	}
+	m.prepare(st)
 	d := st.start()
 	st.measure(d)
 	d.Stop()
@@ -76,7 +62,7 @@ func open(t *testing.T, v iptexec.Variant, rnd *rand.Rand) *stage {
 
 // flags are those of every verb.
 func (st *stage) flags() []string {
-	return append([]string{"--manifests", st.cluster.folder}, scenario.Reference()...)
+	return slices.Concat(st.mode.flags(), []string{"--manifests", st.cluster.folder}, scenario.Reference())
 }
 
 // start starts a daemon. It does not pause between writes.
@@ -96,63 +82,12 @@ func firstWrite(log string) (objects int, err error) {
 }
 
 // sluice runs a verb on the node.
-func (st *stage) sluice(args ...string) (string, error) {
-	out, err := daemon.Command(st.lab.Node(), args...).CombinedOutput()
+func (st *stage) sluice(verb string, args ...string) (string, error) {
+	out, err := daemon.Command(st.lab.Node(), slices.Concat([]string{verb}, st.flags(), args)...).CombinedOutput()
 	if err != nil {
-		return "", fmt.Errorf("sluice %s: %w\n%s", args[0], err, out)
+		return "", fmt.Errorf("sluice %s: %w\n%s", verb, err, out)
 	}
 	return string(out), nil
-}
-
-// asCompiled compares the kernel with a fresh compile of the manifests, by `sluice diff` and line by line, so that a
-// fault of the comparison that the daemon itself makes shows too.
-func (st *stage) asCompiled() error {
-	if _, err := st.sluice(append([]string{"diff"}, st.flags()...)...); err != nil {
-		return err
-	}
-	for _, f := range families {
-		rendered, err := st.sluice(append([]string{"render", "--family", strings.ToLower(f.String())}, st.flags()...)...)
-		if err != nil {
-			return err
-		}
-		if diff := cmp.Diff(ours(rendered), ours(st.save(f))); diff != "" {
-			return fmt.Errorf("%s: the kernel (+) is not as a fresh compile (-) has it:\n%s", f, diff)
-		}
-	}
-	return nil
-}
-
-// ours are the chains and rules of a text as iptables-save prints it, sorted, without the counters, the kernel's own
-// chains and the mark that is not Sluice's. Nobody else writes here, so nothing else may be there.
-func ours(saved string) (all []string) {
-	table := ""
-	for l := range strings.Lines(saved) {
-		l = regexp.MustCompile(`^\[\d+:\d+\] | \[\d+:\d+\]$`).ReplaceAllString(strings.TrimSpace(l), "")
-		switch {
-		case strings.HasPrefix(l, "*"):
-			table = l
-		case strings.HasPrefix(l, ":KUBE-IPTABLES-HINT"):
-		case strings.HasPrefix(l, ":KUBE-"), strings.HasPrefix(l, "-A"):
-			all = append(all, table+" "+l)
-		}
-	}
-	slices.Sort(all)
-	return all
-}
-
-// save is what iptables-save prints on the node, with the counters of packets.
-func (st *stage) save(f iptexec.Family) (text string) {
-	st.Helper()
-	st.must(st.lab.Node().Do(func() error {
-		saved, err := st.tools.Save(context.Background(), f, "filter", "nat", "mangle")
-		text = string(saved)
-		return err
-	}))
-	return text
-}
-
-func withoutComments(saved string) string {
-	return regexp.MustCompile(`(?m)^#.*\n`).ReplaceAllString(saved, "")
 }
 
 // follow sends one more datagram of a flow: it must arrive at an endpoint of now, wherever the flow went before.
