@@ -55,7 +55,7 @@ func open(t *testing.T, name string) *stage {
 // start runs the daemon until the test ends.
 func (st *stage) start() {
 	st.Helper()
-	args := append([]string{"--manifests", filepath.Dir(st.manifest), "--iptables-sync-period=2s", "--iptables-min-sync-period=100ms"}, scenario.Reference()...)
+	args := append([]string{"--mode=iptables", "--manifests", filepath.Dir(st.manifest), "--iptables-sync-period=2s", "--iptables-min-sync-period=100ms"}, scenario.Reference()...)
 	st.daemon = daemon.Start(st, st.lab.Node(), args...)
 }
 
