@@ -24,12 +24,7 @@ func watch(t testing.TB, b *Backend) *watched {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() {
-		ended <- b.Watch(ctx, func() {
-			select {
-			case w.changed <- struct{}{}:
-			default:
-			}
-		})
+		ended <- b.Watch(ctx, w.tell)
 	}()
 	t.Cleanup(func() {
 		stop()
@@ -39,6 +34,13 @@ func watch(t testing.TB, b *Backend) *watched {
 	})
 	w.wait(t) // as it begins
 	return w
+}
+
+func (w *watched) tell() {
+	select {
+	case w.changed <- struct{}{}:
+	default:
+	}
 }
 
 // wait waits until the kernel told of a change.
@@ -61,7 +63,7 @@ var drifts = []struct{ name, nft, want string }{
 	{"an element is changed", "delete element inet sluice services4 { 10.96.0.1 . tcp . 80 }; add element inet sluice services4 { 10.96.0.1 . tcp . 80 : 0:1 }", "element 10.96.0.1 . tcp . 80 of services4 (default/service-1:http)"},
 	{"a map is flushed", "flush map inet sluice services4", "element 10.96.0.1 . tcp . 80 of services4 (default/service-1:http)"},
 	{"a chain is flushed", "flush chain inet sluice services4", "rules of chain services4"},
-	{"the chain of a bucket is flushed", "flush chain inet sluice random-2", "rules of chain random-2"},
+	{"the chain of a bucket is flushed", "flush chain inet sluice random-3", "rules of chain random-3"},
 	{"a rule is added", "add rule inet sluice balance accept", "rules of chain balance"},
 	{"a chain is added", "add chain inet sluice other", "chain other"},
 	{"a set is added", "add set inet sluice other { type ipv4_addr; }", "set other"},

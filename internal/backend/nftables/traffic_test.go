@@ -1,0 +1,107 @@
+package nftables
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/netip"
+	"testing"
+	"time"
+
+	"sluice/internal/lab"
+	"sluice/internal/model"
+)
+
+// watchAt has a Backend listen on a machine of a lab until the test ends.
+func watchAt(t *testing.T, h *lab.Host, b *Backend) *watched {
+	t.Helper()
+	w := &watched{b, make(chan struct{}, 1)}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() {
+		ended <- h.Do(func() error { return b.Watch(ctx, w.tell) })
+	}()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+	w.wait(t) // as it begins
+	return w
+}
+
+// loadOn opens connections to Service number i until the test ends, one after the other.
+func loadOn(l *lab.Lab, i int) *lab.Load {
+	return l.Host("pods-a").Load(lab.Dial{
+		From: netip.MustParseAddr("10.244.1.50"), To: netip.AddrPortFrom(clusterIP(i), 80), Protocol: model.TCP,
+		Timeout: 100 * time.Millisecond,
+	}, time.Millisecond)
+}
+
+// Whatever others do, and whenever, connections succeed again once it is repaired, and open ones go on.
+func TestDriftUnderTraffic(t *testing.T) {
+	l := upLab(t)
+	w := newRig(t, service(1, 5, 6, 7), service(2), service(3, 5))
+	b := New(DefaultOptions(), Deps{})
+	applyAt(t, l.Node(), b, w)
+	watched := watchAt(t, l.Node(), b)
+	open, _, err := l.Host("pods-a").Connect(lab.Dial{To: netip.AddrPortFrom(clusterIP(3), 80), Protocol: model.TCP})
+	if err != nil || open == nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = open.Close() }()
+	load := loadOn(l, 1)
+	for _, i := range rand.Perm(len(drifts)) {
+		d := drifts[i]
+		cmd := l.Node().Command(t.Context(), "nft", d.nft)
+		succeed(t, cmd)
+		since := time.Now()
+		watched.wait(t)
+		applyAt(t, l.Node(), b, w)
+		t.Logf("%s: repaired after %v", d.name, time.Since(since).Round(10*time.Microsecond))
+		if got := spread(t, l, 1, 10); got.Forwarded() != 10 {
+			t.Errorf("%s: %+v", d.name, got)
+		}
+		if err := open.Echo("still there?"); err != nil {
+			t.Errorf("%s: %v", d.name, err)
+		}
+	}
+	if tally, err := load.Stop(); err != nil || tally.Forwarded() == 0 {
+		t.Errorf("%+v, error %v", tally, err)
+	} else {
+		t.Logf("%d connections, %d of them while something was amiss: %v", tally.Total, tally.Total-tally.Forwarded(), tally.Failed)
+	}
+}
+
+// A Service that does not change loses no connection while others do, lists shrink and grow, and the table is replaced.
+func TestChangesUnderTraffic(t *testing.T) {
+	l := upLab(t)
+	w := newRig(t, service(1, 5, 6, 7), service(2, 5))
+	b := New(DefaultOptions(), Deps{})
+	applyAt(t, l.Node(), b, w)
+	stable, shrinking := loadOn(l, 1), loadOn(l, 2)
+	for round := range 300 {
+		var ends []byte
+		for e := range 1 + rand.IntN(12) {
+			ends = append(ends, byte(5+e))
+		}
+		w.change(service(2, ends...))
+		switch i := 3 + rand.IntN(5); rand.IntN(3) {
+		case 0:
+			w.change(gone(i))
+		case 1:
+			w.change(service(i, ends...))
+		default:
+			w.change(serviceWith(i, addrsOf("10.244.1.20", "10.244.1.21"), func(s *model.Service) { s.Affinity = time.Hour }))
+		}
+		w.rules.dirty.table = round%20 == 0
+		applyAt(t, l.Node(), b, w)
+	}
+	for name, load := range map[string]*lab.Load{"the Service that stays": stable, "the one that changes": shrinking} {
+		tally, err := load.Stop()
+		if err != nil || tally.Forwarded() != tally.Total || tally.Total == 0 {
+			t.Errorf("%s: %d connections, failed %v, error %v", name, tally.Total, tally.Failed, err)
+		}
+	}
+}
