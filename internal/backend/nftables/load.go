@@ -53,6 +53,7 @@ type loader struct {
 
 func (l *loader) load(ctx context.Context, c *contents) error {
 	l.batch.Reset()
+	l.batch.Grow(loadBatch + batchRest) // to grow as needed would copy all of it again and again
 	appendTable(l.batch, c)
 	for set := range setCount {
 		for e := range c.elements(set, l.refs) {

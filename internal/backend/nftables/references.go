@@ -39,11 +39,24 @@ func (k sharedKey) element(of model.Name) nft.Element {
 
 // shared yields the elements that a port may have in common with others, each once.
 func (p *port) shared(yield func(sharedKey) bool) {
+	more := true
+	each := func(k sharedKey) bool { more = yield(k); return more }
+	if p.addresses(each); more {
+		p.hairpins(each)
+	}
+}
+
+// addresses yields those of frontends.
+func (p *port) addresses(yield func(sharedKey) bool) {
 	for _, fe := range p.plan.Frontends {
 		if k, ok := addressKey(fe, p.family()); ok && !yield(k) {
 			return
 		}
 	}
+}
+
+// hairpins yields those of endpoints that connect to themselves.
+func (p *port) hairpins(yield func(sharedKey) bool) {
 	cluster, local := &p.lists[0], &p.lists[1]
 	for i := range cluster.endpoints {
 		if !yield(p.hairpinKey(cluster.endpoints[i].AddrPort)) {

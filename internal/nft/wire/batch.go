@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"sluice/internal/nft"
 )
@@ -134,3 +135,6 @@ func (b *Batch) Element(seq uint32, offset int) (set string, key nft.Value, ok b
 	e, ok := elements.at(offset - messageHeader)
 	return elements.Set, e.Key, ok
 }
+
+// Grow makes room for n more bytes, which saves copying where many are to come.
+func (b *Batch) Grow(n int) { b.buf = slices.Grow(b.buf, n) }
