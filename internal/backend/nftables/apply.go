@@ -92,6 +92,7 @@ func (b *Backend) Apply(ctx context.Context, r backend.Ruleset, req backend.Requ
 		return result, err
 	}
 	a := &run{Backend: b, rules: rs, req: req, result: &result}
+	defer b.shrink()
 	err = a.apply(ctx)
 	for id, err := range rs.problems {
 		if !req.Hold[id] {
@@ -108,6 +109,23 @@ func (b *Backend) open() (err error) {
 	return err
 }
 
+const (
+	// keepBatch is how many bytes a batch may have had, and keepElements how many elements a delta, to be kept for the
+	// next one.
+	keepBatch    = 256 << 10
+	keepElements = 1 << 10
+)
+
+// shrink gives back the memory of what was large.
+func (b *Backend) shrink() {
+	if b.batch.Len() > keepBatch {
+		b.batch = wire.NewBatch(tableName)
+	}
+	if b.delta.size() > keepElements {
+		b.delta = delta{}
+	}
+}
+
 // run is one Apply.
 type run struct {
 	*Backend
@@ -116,6 +134,8 @@ type run struct {
 	result *backend.Result
 	// fresh is set once the kernel was read: what it refuses from then on is no misunderstanding.
 	fresh bool
+	// blind is set if reading does not help, since others change something all the time.
+	blind bool
 	// apart is set once what is no port's is written, so that a refusal is about ports.
 	apart bool
 }
@@ -123,6 +143,7 @@ type run struct {
 // apply looks again, and goes on, if the kernel turns out not to be as it was thought to be.
 func (a *run) apply(ctx context.Context) error {
 	for try := 1; ; try++ {
+		a.blind = try > tries/2
 		err := a.once(ctx)
 		switch {
 		case err == nil && a.doubt == sure:
@@ -139,7 +160,10 @@ func (a *run) apply(ctx context.Context) error {
 
 func (a *run) once(ctx context.Context) error {
 	find := a.look
-	if a.known == nil || a.of != a.rules {
+	switch {
+	case a.blind:
+		find = a.rewrite
+	case a.known == nil || a.of != a.rules:
 		find = a.begin
 	}
 	if err := find(ctx); err != nil {

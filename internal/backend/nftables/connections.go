@@ -30,7 +30,7 @@ func (b *Backend) Connections(ctx context.Context) (map[plan.PortID]uint64, erro
 
 // readCounts reads what each list has counted, by the key of its element.
 func (b *Backend) readCounts(ctx context.Context) (map[uint32]uint64, error) {
-	l, err := b.readSet(ctx, setConnections)
+	l, err := b.readKept(ctx, setConnections)
 	if err != nil {
 		return nil, err
 	}

@@ -24,6 +24,8 @@ type faulty struct {
 	before func() error
 	// after is the error of a commit that was made.
 	after   func() error
+	// dump is the error of each dump, after its first message.
+	dump    func() error
 	commits int
 	limit   int // 0: the socket's own
 }
@@ -45,6 +47,20 @@ func (f *faulty) Commit(ctx context.Context, batch []byte) error {
 	return err
 }
 
+func (f *faulty) Dump(ctx context.Context, kind uint16, request []byte, each func(uint16, []byte) error) error {
+	if f.dump == nil {
+		return f.Socket.Dump(ctx, kind, request, each)
+	}
+	first := true
+	return f.Socket.Dump(ctx, kind, request, func(kind uint16, data []byte) error {
+		if !first {
+			return f.dump()
+		}
+		first = false
+		return each(kind, data)
+	})
+}
+
 func (f *faulty) Limit() int {
 	if f.limit > 0 {
 		return f.limit
@@ -62,7 +78,7 @@ func withFaults(t testing.TB) (*Backend, *faulty) {
 	}
 	f := &faulty{Socket: socket}
 	b.deps.Open = func() (Socket, error) { return f, nil }
-	t.Cleanup(func() { f.before, f.after, f.limit = nil, nil, 0 })
+	t.Cleanup(func() { f.before, f.after, f.dump, f.limit = nil, nil, nil, 0 })
 	return b, f
 }
 
@@ -182,6 +198,23 @@ func TestUnanswered(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Where others change something all the time, so that nothing can be read at once, the table is made anew.
+func TestNothingCanBeRead(t *testing.T) {
+	b, f := withFaults(t)
+	w := newRig(t, service(1, 5, 6), service(2, 5))
+	apply(t, another(t), w.restarted().rules)
+	interrupted := func() error { return nfnl.ErrInterrupted }
+	f.dump = interrupted
+	apply(t, b, w.rules)
+	restarts(t, w)
+	nftFile(t, "delete table inet sluice")
+	if got := apply(t, b, w.rules); len(got.Restored) != 1 {
+		t.Errorf("restored %v, want the table", got.Restored)
+	}
+	f.dump = nil
+	restarts(t, w)
 }
 
 // A process that ends between the two transactions of a change leaves what the next one puts right.

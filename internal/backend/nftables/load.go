@@ -13,8 +13,6 @@ const (
 	loadBatch = 4 << 20
 	// batchRest is more than what comes after the last look at a batch's length: an element and the end.
 	batchRest = 1 << 10
-	// keepBatch is how large a batch may have become and be kept for the next one.
-	keepBatch = 256 << 10
 )
 
 // load makes the table anew with all that c has. One that is there is replaced in one transaction, so that no packet
@@ -29,7 +27,7 @@ func (a *run) load(ctx context.Context, c *contents, replace bool) (err error) {
 			return err
 		}
 	}
-	defer a.shrink()
+	defer func() { a.batch = wire.NewBatch(tableName) }() // the memory of this one is not needed again
 	if err := a.deafly(ctx, func() error { return l.load(ctx, c) }); err != nil {
 		return err
 	}
@@ -53,7 +51,7 @@ type loader struct {
 
 func (l *loader) load(ctx context.Context, c *contents) error {
 	l.batch.Reset()
-	l.batch.Grow(loadBatch + batchRest) // to grow as needed would copy all of it again and again
+	l.batch.Grow(min(l.limit+batchRest, c.bytes())) // to grow as needed would copy all of it again and again
 	appendTable(l.batch, c)
 	for set := range setCount {
 		for e := range c.elements(set, l.refs) {
@@ -100,19 +98,28 @@ func (l *loader) readClients(ctx context.Context) (err error) {
 	}
 	l.read = true
 	for f := range l.clients {
-		if l.clients[f], err = l.readSet(ctx, setAffinity+setID(f)); err != nil {
+		if l.clients[f], err = l.readKept(ctx, setAffinity+setID(f)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// shrink gives back the memory of what was large.
-func (b *Backend) shrink() {
-	if b.batch.Len() > keepBatch {
-		b.batch = wire.NewBatch(tableName)
+// readKept reads as much as can be had of what it would be a pity to lose.
+func (b *Backend) readKept(ctx context.Context, set setID) (*listing, error) {
+	l, err := b.readSet(ctx, set)
+	if isUnclear(err) {
+		err = nil
 	}
-	if b.delta.size() > keepElements {
-		b.delta = delta{}
+	return l, err
+}
+
+// bytes is about how many there are in a batch of all elements.
+func (c *contents) bytes() int {
+	const table, element = 64 << 10, 64
+	n := 0
+	for _, p := range c.ports {
+		n += 2*len(p.plan.Frontends) + len(p.lists[0].slots) + len(p.lists[1].slots) + len(p.lists[0].endpoints) + 1
 	}
+	return table + n*element
 }

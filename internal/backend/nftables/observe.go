@@ -75,13 +75,13 @@ func (b *Backend) dump(ctx context.Context, kind uint16, request []byte, begin f
 	return err
 }
 
-// readSet reads the elements of a set. There are none if there is no such set.
+// readSet reads the elements of a set, some of them if there is an error. There are none if there is no such set.
 func (b *Backend) readSet(ctx context.Context, set setID) (*listing, error) {
 	l := &listing{set: set}
 	kind, request := wire.ListElements(tableName, set.name())
 	err := b.dump(ctx, kind, request, l.clear, l.add)
 	if err != nil && !errors.Is(err, syscall.ENOENT) {
-		return nil, fmt.Errorf("read elements of %s: %w", set.name(), err)
+		return l, fmt.Errorf("read elements of %s: %w", set.name(), err)
 	}
 	return l, nil
 }

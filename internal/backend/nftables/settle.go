@@ -6,9 +6,6 @@ import (
 	"sluice/internal/plan"
 )
 
-// keepElements is how many elements a delta may have had and be kept for the next one.
-const keepElements = 1 << 10
-
 // begin is for a table of which nothing is known. Its numbers become those of the Ruleset, so that only what really
 // differs is written.
 func (a *run) begin(ctx context.Context) error {
@@ -61,6 +58,25 @@ func (a *run) adopt(ctx context.Context, have *frame, read map[setID]*listing) e
 		a.result.Former = h.former(a.rules)
 	}
 	a.rules.adopt(h)
+	return nil
+}
+
+// rewrite makes the table anew, whatever the kernel has.
+func (a *run) rewrite(ctx context.Context) error {
+	a.drift.take()
+	if err := a.rebase(ctx); err != nil {
+		return err
+	}
+	dirty := a.rules.takeDirty()
+	if err := a.reload(ctx, a.known.wanted(a.rules, a.req.Hold), true); err != nil {
+		a.rules.markDirty(dirty)
+		return err
+	}
+	if a.begun && a.doubt == others {
+		a.result.Restored = append(a.result.Restored, "table inet "+tableName)
+	}
+	a.of, a.begun, a.doubt = a.rules, true, sure
+	a.putBack(a.req.Hold)
 	return nil
 }
 
