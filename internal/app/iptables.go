@@ -83,7 +83,7 @@ func (w *world) onlyFamily(messages io.Writer) model.Family {
 }
 
 func (m *iptablesMode) start(ctx context.Context, c config.Config, log *slog.Logger) (backend.Backend, error) {
-	deps, variant, lacking, err := iptablesTables(ctx, "")
+	deps, variant, lacking, err := iptablesTables(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -105,10 +105,10 @@ func (m *iptablesMode) start(ctx context.Context, c config.Config, log *slog.Log
 }
 
 // iptablesTables finds the tables of this network namespace, save those of families that the kernel lacks, which
-// lacking tells of. At least one family is there. They are of the variant that is wanted, or of the one that this node
-// uses. That the other variant's tables cannot be read is no error here: who looks at them is told.
-func iptablesTables(ctx context.Context, want iptexec.Variant) (deps iptables.Deps, used iptexec.Variant, lacking, err error) {
-	if deps, used, err = iptables.System(ctx, want); err != nil {
+// lacking tells of. At least one family is there. That the other variant's tables cannot be read is no error here: who
+// looks at them is told.
+func iptablesTables(ctx context.Context) (deps iptables.Deps, used iptexec.Variant, lacking, err error) {
+	if deps, used, err = iptables.System(ctx, ""); err != nil {
 		return deps, used, nil, err
 	}
 	for _, f := range model.Families {
@@ -129,29 +129,38 @@ func iptablesTables(ctx context.Context, want iptexec.Variant) (deps iptables.De
 	return deps, used, lacking, err
 }
 
-// cleanup removes the chains of both variants. Where no iptables is installed, those of iptables-nft are removed without
-// it: a container with kube-proxy may have had one of its own.
+// cleanup removes the chains of both variants, save of the one that is written. It runs programs for those of legacy
+// iptables alone, and only if there are tables of it.
 func (m *iptablesMode) cleanup(ctx context.Context, routeLocalnet func(on bool) error) (removed []string, err error) {
-	deps, variant, _, err := iptablesTables(ctx, m.variant)
-	switch {
-	case errors.Is(err, iptexec.ErrNotInstalled):
-		err = withNFTables(nftables.Deps{RouteLocalnet: routeLocalnet}, func(b *nftables.Backend) (err error) {
+	var errs []error
+	if m.variant != iptexec.NFT {
+		errs = append(errs, withNFTables(nftables.Deps{RouteLocalnet: routeLocalnet}, func(b *nftables.Backend) (err error) {
 			removed, err = b.CleanupIPTables(ctx)
 			return err
-		})
-		return removed, err
-	case errors.Is(err, iptables.ErrNoFamily):
-		return nil, nil
-	case err != nil:
+		}))
+	}
+	if m.variant != iptexec.Legacy && iptexec.LegacyInUse() {
+		found, err := cleanupLegacy(ctx, routeLocalnet)
+		removed, errs = append(removed, found...), append(errs, err)
+	}
+	return removed, errors.Join(errs...)
+}
+
+func cleanupLegacy(ctx context.Context, routeLocalnet func(on bool) error) (removed []string, err error) {
+	deps, _, err := iptables.System(ctx, iptexec.Legacy)
+	if errors.Is(err, iptexec.ErrNotInstalled) {
+		return nil, nil // who cannot write such rules has not written any
+	}
+	if err != nil {
 		return nil, err
 	}
-	all := deps.Others
+	var tables []iptables.Other
 	for f, t := range deps.Tables {
-		if t != nil && m.variant == "" {
-			all = append(all, iptables.Other{Name: fmt.Sprintf("%s (%s)", model.Family(f), variant), Tables: t})
+		if !errors.Is(t.Probe(ctx), iptables.ErrNoFamily) {
+			tables = append(tables, iptables.Other{Name: fmt.Sprintf("%s (%s)", model.Family(f), iptexec.Legacy), Tables: t})
 		}
 	}
-	b := iptables.New(iptables.DefaultOptions(), iptables.Deps{Others: all, RouteLocalnet: routeLocalnet})
+	b := iptables.New(iptables.DefaultOptions(), iptables.Deps{Others: tables, RouteLocalnet: routeLocalnet})
 	removed, err = b.OtherVariant(ctx)
 	return removed, errors.Join(err, b.Cleanup(ctx))
 }

@@ -18,7 +18,7 @@ import (
 )
 
 func (*iptablesMode) diff(ctx context.Context, w *world, out io.Writer) (Outcome, error) {
-	deps, _, _, err := iptablesTables(ctx, "")
+	deps, _, _, err := iptablesTables(ctx)
 	if err != nil {
 		return Good, err
 	}
@@ -98,7 +98,7 @@ func join(lines []string) []byte {
 }
 
 func (*iptablesMode) trace(ctx context.Context, w *world, q Question) (trace.Result, error) {
-	deps, variant, _, err := iptablesTables(ctx, "")
+	deps, variant, _, err := iptablesTables(ctx)
 	if err != nil {
 		return trace.Result{}, err
 	}

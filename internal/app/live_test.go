@@ -290,7 +290,7 @@ func TestCleanupLeavesOthersAlone(t *testing.T) {
 	if rules := n.rules(); strings.Contains(rules, "KUBE-SERVICES") || !strings.Contains(rules, foreign) {
 		t.Errorf("after clean-up:\n%s", rules)
 	}
-	if !strings.Contains(out.String(), "removed: IPv4") {
+	if !strings.Contains(out.String(), "chains of a Service proxy") {
 		t.Errorf("it says %q, want what was removed", &out)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"sync"
@@ -43,7 +44,7 @@ func Run(ctx context.Context, in Input, log *slog.Logger) (err error) {
 }
 
 // runClaimed works on the network namespace that is its own.
-func (in Input) runClaimed(ctx context.Context, b *board, log *slog.Logger) error {
+func (in Input) runClaimed(ctx context.Context, b *board, log *slog.Logger) (err error) {
 	links, err := link.Here()
 	if err != nil {
 		return err
@@ -60,6 +61,9 @@ func (in Input) runClaimed(ctx context.Context, b *board, log *slog.Logger) erro
 	be, err := m.start(ctx, in.Config, log)
 	if err != nil {
 		return err
+	}
+	if closer, ok := be.(io.Closer); ok {
+		defer func() { err = errors.Join(err, closer.Close()) }()
 	}
 	d := &daemon{Input: in, links: links, log: log, events: make(chan reconcile.Event), board: b, mode: m}
 	return d.run(ctx, be)

@@ -110,7 +110,7 @@ func otherVariant(t *testing.T) iptexec.Variant {
 	return iptexec.NFT
 }
 
-// No program is needed, nor missed.
+// No program is needed, nor missed, nor run where there is nothing for it to do.
 func TestRunsWithAnEmptyPath(t *testing.T) {
 	n := newNodeOf(t, config.ModeNFTables)
 	n.put(udp("dns", "10.96.0.10", 53, 0, "10.244.2.5:53"))

@@ -81,10 +81,27 @@ func section(text []byte, table string) []byte {
 // with its hooks in the way of every packet. An ordinary user who is root in a user namespace may not read the list; the
 // table is then taken to be there.
 func legacyTable(f Family, table string) bool {
+	names, known := legacyTables(f)
+	return !known || slices.Contains(names, table)
+}
+
+// legacyTables are the x_tables tables of a family, if that is known.
+func legacyTables(f Family) (names []string, known bool) {
 	list := map[Family]string{IPv4: "/proc/thread-self/net/ip_tables_names", IPv6: "/proc/thread-self/net/ip6_tables_names"}
-	names, err := os.ReadFile(list[f])
+	text, err := os.ReadFile(list[f])
 	if os.IsNotExist(err) {
-		return false // x_tables is not in the kernel
+		return nil, true // x_tables is not in the kernel
 	}
-	return err != nil || slices.Contains(strings.Fields(string(names)), table)
+	return strings.Fields(string(text)), err == nil
+}
+
+// LegacyInUse reports whether there may be rules of the legacy variant that its programs can reach: they take root, who
+// can also know whether there are tables, save in a user namespace.
+func LegacyInUse() bool {
+	for _, f := range []Family{IPv4, IPv6} {
+		if names, known := legacyTables(f); len(names) > 0 || !known && os.Geteuid() == 0 {
+			return true
+		}
+	}
+	return false
 }
