@@ -70,9 +70,9 @@ func (s *story) explain(ctx context.Context) error {
 	return s.trace(ctx)
 }
 
-// trace lets the program tell the way of a packet through the rules that these manifests make.
+// trace lets the program tell the way of a packet through the rules as they are in the kernel.
 func (s *story) trace(ctx context.Context) error {
-	args := slices.Concat([]string{"trace"}, s.planFlags(), []string{"--from", clientAddress, "--to", mysqlNodePort + "/TCP"})
+	args := slices.Concat([]string{"trace", "--live"}, s.planFlags(), []string{"--from", clientAddress, "--to", mysqlNodePort + "/TCP"})
 	s.say("The way of one packet, from the client to the node port:")
 	s.print("")
 	s.command(strings.Join(append([]string{"sluice"}, args...), " "))
