@@ -41,32 +41,40 @@ func elementKinds() []elementKind {
 func BenchmarkElements(b *testing.B) {
 	nstest.RequireRoot(b, needsBuffers)
 	for b.Loop() {
+		c := crowd.Crowd{Services: 50_000, Endpoints: 2}
+		kinds := elementKinds()
+		costs, each := make([][]cost, len(kinds)), make([]load, len(kinds))
+		for range loads {
+			for i, k := range kinds {
+				var took cost
+				took, each[i] = k.measure(b, c)
+				costs[i] = append(costs[i], took)
+			}
+		}
 		t := grid{head: []string{"elements", "ns each to load", "bytes each to send"}}
-		for _, k := range elementKinds() {
-			t.add(k.measure(b, crowd.Crowd{Services: 50_000, Endpoints: 2})...)
+		for i, k := range kinds {
+			n := float64(each[i].elements)
+			t.add(k.what, fmt.Sprintf("%.0f", float64(median(costs[i]).cpu.Nanoseconds())/n), fmt.Sprintf("%.0f", float64(len(each[i].bytes))/n))
 		}
 		publish(b, "elements", t.String())
 	}
 }
 
-func (k elementKind) measure(b *testing.B, c crowd.Crowd) []string {
-	b.Helper()
-	var costs []cost
-	var length, n int
-	for range loads {
-		raw := newByHand(b, c)
-		var bytes []byte
-		bytes, n = raw.one(k)
-		length = len(bytes)
-		costs = append(costs, measure(b, func() error { return raw.commit(bytes) }))
-		raw.close()
-	}
-	each := float64(median(costs).cpu.Nanoseconds()) / float64(n)
-	return []string{k.what, fmt.Sprintf("%.0f", each), fmt.Sprintf("%.0f", float64(length)/float64(n))}
+// load is a batch that fills one set.
+type load struct {
+	bytes    []byte
+	elements int
 }
 
-// one is a batch that fills one set, and the number of elements in it.
-func (raw *byHand) one(k elementKind) (bytes []byte, n int) {
+func (k elementKind) measure(b *testing.B, c crowd.Crowd) (cost, load) {
+	b.Helper()
+	raw := newByHand(b, c)
+	defer raw.close()
+	l := raw.one(k)
+	return measure(b, func() error { return raw.commit(l.bytes) }), l
+}
+
+func (raw *byHand) one(k elementKind) (l load) {
 	set := k.set(&raw.sets)
 	batch := wire.NewBatch(bareTable)
 	batch.AddTable(nft.Table{Name: bareTable})
@@ -76,8 +84,9 @@ func (raw *byHand) one(k elementKind) (bytes []byte, n int) {
 		raw.each(set, i, func(e *nft.Element) {
 			k.otherwise(set, e)
 			batch.AddElement(set, e)
-			n++
+			l.elements++
 		})
 	}
-	return batch.Finish(), n
+	l.bytes = batch.Finish()
+	return l
 }

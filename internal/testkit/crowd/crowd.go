@@ -56,7 +56,8 @@ func (c Crowd) Remove(i int) model.Delta {
 func (c Crowd) Change(i, version int) model.Delta {
 	s := &model.Slice{
 		Name: name(i), Service: name(i), Family: model.IPv4,
-		Ports: []model.SlicePort{{Name: "http", Protocol: model.TCP, Port: TargetPort}},
+		Ports:     []model.SlicePort{{Name: "http", Protocol: model.TCP, Port: TargetPort}},
+		Endpoints: make([]model.Endpoint, 0, c.Endpoints),
 	}
 	for e := range c.Endpoints {
 		s.Endpoints = append(s.Endpoints, model.Endpoint{Address: c.Endpoint(i, e, version), Ready: true, Serving: true})
