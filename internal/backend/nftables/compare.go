@@ -22,10 +22,14 @@ func (d *delta) compare(c *contents, set setID, refs references, have iter.Seq[*
 			d.take(set, e)
 		case want == rest:
 			delete(m.missing, key)
+		case d.tooMany(1):
 		default:
 			d.remove[set] = append(d.remove[set], *e)
 			d.changed++
 		}
+	}
+	if d.tooMany(len(m.missing)) {
+		return
 	}
 	for e := range c.elements(set, references{}) {
 		if key, _ := m.hash(set, e); m.has(key) {
@@ -34,9 +38,16 @@ func (d *delta) compare(c *contents, set setID, refs references, have iter.Seq[*
 	}
 }
 
+// tooMany reports whether so many differences more are more than somebody wants to know of.
+func (d *delta) tooMany(more int) bool {
+	d.over = d.over || d.most > 0 && d.size()+more > d.most
+	return d.over
+}
+
 // take collects an element that goes, at once or, if packets on their way may be led to it, last.
 func (d *delta) take(set setID, e *nft.Element) {
 	switch {
+	case d.tooMany(1):
 	case set.ofIPv4() == setEndpoints, set.ofIPv4() == setAffineSlots, set == setRoundRobin, set == setBuckets:
 		d.last[set] = append(d.last[set], *e)
 	default:

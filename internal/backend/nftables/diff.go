@@ -22,10 +22,15 @@ type delta struct {
 
 	changed int // how many elements are both removed and added
 	shared  []sharedChange
+
+	// most is how many differences compare collects before it gives up, which over tells then; 0: all.
+	most int
+	over bool
 }
 
 // reset empties the delta and keeps its memory.
 func (d *delta) reset() {
+	d.most, d.over = 0, false
 	d.chains, d.lastChains, d.shared, d.changed = d.chains[:0], d.lastChains[:0], d.shared[:0], 0
 	for s := range setCount {
 		d.remove[s], d.add[s], d.last[s] = d.remove[s][:0], d.add[s][:0], d.last[s][:0]

@@ -3,6 +3,7 @@ package nftables
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -162,4 +163,30 @@ func TestManyElementsAreCounted(t *testing.T) {
 		t.Errorf("%d names, the last is %q", n, got.Restored[n-1])
 	}
 	restarts(t, w)
+}
+
+// If too much differs to be repaired one by one, the table is made anew.
+func TestThousandsOfElements(t *testing.T) {
+	w := bigRig(t, 1000, 10)
+	b := watch(t, inKernel(t))
+	apply(t, b.Backend, w.rules)
+	for _, text := range []string{
+		"flush map inet sluice endpoints4",
+		"add element inet sluice node-ports4 { " + strings.Join(manyNodePorts(), ", ") + " }",
+	} {
+		nftFile(t, text)
+		b.wait(t)
+		got := apply(t, b.Backend, w.rules)
+		if n := len(got.Restored); n == 0 || n > maxNames+1 || got.Restored[n-1] != "thousands of elements" {
+			t.Errorf("restored %q", got.Restored)
+		}
+		restarts(t, w)
+	}
+}
+
+func manyNodePorts() (all []string) {
+	for port := range manyDifferences + 1 {
+		all = append(all, fmt.Sprintf("tcp . %d : 0:0", port+1))
+	}
+	return all
 }

@@ -72,7 +72,7 @@ func nftProgram(t testing.TB, stdin string, args ...string) string {
 	cmd.Stdin = strings.NewReader(stdin)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Fatalf("nft %s (Debian package nftables): %v\n%s", strings.Join(args, " "), err, out)
+		t.Fatalf("nft %s (Debian package nftables): %v\n%.2000s", strings.Join(args, " "), err, out)
 	}
 	return string(out)
 }

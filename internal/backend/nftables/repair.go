@@ -84,6 +84,7 @@ func (a *run) repair(ctx context.Context, touched map[setID]map[nft.Value]struct
 	c := a.known.contents()
 	d := &a.delta
 	d.reset()
+	d.most = manyDifferences
 	for set, keys := range touched {
 		if keys == nil {
 			err = a.compareAll(ctx, d, c, set, references{})
@@ -94,8 +95,10 @@ func (a *run) repair(ctx context.Context, touched map[setID]map[nft.Value]struct
 			return nil, err
 		}
 	}
-	names = d.names()
-	return names, a.send(ctx, d, func() {})
+	if d.over {
+		return d.names(), a.reload(ctx, c, true)
+	}
+	return d.names(), a.send(ctx, d, func() {})
 }
 
 // compareAll compares a whole set.
@@ -125,6 +128,7 @@ func (a *run) compareSome(ctx context.Context, d *delta, c *contents, set setID,
 		case found && wanted && sameElement(&have, &e):
 		case found && wanted:
 			d.remove[set], d.add[set] = append(d.remove[set], have), append(d.add[set], e)
+			d.changed++
 		case found:
 			d.take(set, &have)
 		case wanted:
@@ -168,7 +172,10 @@ func (d *delta) names() (names []string) {
 			name(set, &d.last[set][i])
 		}
 	}
-	if more > 0 {
+	switch {
+	case d.over:
+		names = append(names, "thousands of elements")
+	case more > 0:
 		names = append(names, strconv.Itoa(more)+" more elements")
 	}
 	return names

@@ -6,6 +6,10 @@ import (
 	"sluice/internal/plan"
 )
 
+// manyDifferences is how many may be repaired one by one. To make the table anew costs less memory, and not much more
+// time.
+const manyDifferences = 1 << 13
+
 // begin is for a table of which nothing is known. Its numbers become those of the Ruleset, so that only what really
 // differs is written.
 func (a *run) begin(ctx context.Context) error {
@@ -103,6 +107,7 @@ func (a *run) fill(ctx context.Context, c *contents, have *frame, read map[setID
 	}
 	d := &a.delta
 	d.reset()
+	d.most = manyDifferences
 	if broken := d.compareFrame(c, have); len(broken) > 0 {
 		return broken, a.reload(ctx, c, true)
 	}
@@ -122,6 +127,9 @@ func (a *run) fill(ctx context.Context, c *contents, have *frame, read map[setID
 			return nil, l.err
 		}
 		delete(read, set) // its memory is wanted for the next one
+		if d.over {
+			return d.names(), a.reload(ctx, c, true)
+		}
 	}
 	names = d.names()
 	err = a.send(ctx, d, func() { a.known = writtenAll(c, refs) })
