@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"fmt"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"sluice/internal/app"
+	"sluice/internal/config"
 	"sluice/internal/lab/demo"
 )
 
@@ -28,10 +31,15 @@ Exit status: 0 if everything was as it should be.`,
 		Args: none,
 	}
 	o.Choose = app.ChooseMode
+	modes := []string{config.ModeNFTables, config.ModeIPTables}
 	cmd.Flags().StringVar(&o.Mode, "mode", "", "how the daemon does its work: nftables or iptables (default: nftables where the kernel can do it)")
+	complete(cmd, "mode", modes)
 	cmd.Flags().BoolVar(&o.Keep, "keep", false, "leave everything running after the story, until Ctrl-C")
 	cmd.Flags().BoolVar(&noColor, "no-color", false, "print without colours")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if o.Mode != "" && !slices.Contains(modes, o.Mode) {
+			return app.WrongInput(fmt.Errorf("--mode: %q: want nftables or iptables", o.Mode))
+		}
 		o.Out = cmd.OutOrStdout()
 		out, ok := o.Out.(*os.File)
 		o.Color = !noColor && os.Getenv("NO_COLOR") == "" && ok && term.IsTerminal(int(out.Fd()))

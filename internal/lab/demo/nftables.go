@@ -38,10 +38,11 @@ func (r *nftablesRules) explain(ctx context.Context) error {
 	if err := r.read(rendered); err != nil {
 		return err
 	}
-	if _, err := r.sluice(ctx, append([]string{"diff"}, r.planFlags()...)...); err != nil {
-		return err
+	_, differs := r.sluice(ctx, append([]string{"diff"}, r.planFlags()...)...)
+	r.check(differs == nil, "sluice diff reads the table back from the kernel, and finds all of this in it and nothing else")
+	if differs != nil {
+		r.quote(differs.Error())
 	}
-	r.check(true, "sluice diff reads the table back from the kernel, and finds all of this in it and nothing else")
 	return nil
 }
 
