@@ -116,7 +116,7 @@ func (r *Ruleset) adopt(h *held) {
 		r.put(p.plan.ID, p.plan, lists)
 		r.release(&port{lists: lists}, r.ports[p.plan.ID])
 	}
-	r.sizes.grow()
+	r.grow()
 }
 
 // numbersFor finds the lists that frontends of a port lead to in the kernel, and reserves their numbers: the first port

@@ -32,16 +32,21 @@ func (b bucket) rules() []nft.Rule {
 // turnsChain is the chain of a list whose endpoints take turns.
 func (p *port) turnsChain(l *list) nft.Chain {
 	f, pick := p.family(), nft.Numgen{Mod: uint32(len(l.slots)), Incremental: true}
-	c := nft.Chain{Name: turnsChain(l.number), Rules: []nft.Rule{count(), toSlot(f, pick)}}
+	c := nft.Chain{
+		Name: turnsChain(l.number), Comment: p.plan.ID.String(), Rules: []nft.Rule{count(), toSlot(f, pick)},
+	}
 	if p.plan.Affinity > 0 {
 		c.Rules = stick(f, pick, p.plan.Affinity)
 	}
 	return c
 }
 
-// turnsRules is the chain that leads to those of lists.
-func turnsRules() []nft.Rule {
-	return []nft.Rule{when{}.then(nft.Vmap{Key: routeBits(maskList), Map: setRoundRobin.name()})}
+// turns is the chain that leads to those of lists.
+func turns() nft.Chain {
+	return nft.Chain{
+		Name: chainTurns, Comment: "a slot in turn",
+		Rules: []nft.Rule{when{}.then(nft.Vmap{Key: routeBits(maskList), Map: setRoundRobin.name()})},
+	}
 }
 
 // toList leaves nothing but the list in the route.
@@ -73,10 +78,10 @@ func stick(f model.Family, pick nft.Numgen, timeout time.Duration) []nft.Rule {
 	one := ip(f).and(transport())
 	return []nft.Rule{
 		count(),
-		one.then(known, remember, again),
+		because("the endpoint that the client had", one.then(known, remember, again)),
 		when{toList()}.then(),
-		one.then(chosen, forget, remember, again),
+		because("another one", one.then(chosen, forget, remember, again)),
 		when{toList()}.then(),
-		toSlot(f, pick),
+		because("no room to remember the client", toSlot(f, pick)),
 	}
 }

@@ -5,8 +5,11 @@ import (
 	"sluice/internal/nft/wire"
 )
 
-// ourTable is the table without what is in it.
-var ourTable = nft.Table{Name: tableName}
+// ourTable is the table without what is in it. Its comment has masks as nft prints them.
+var ourTable = nft.Table{
+	Name:    tableName,
+	Comment: "Services: priority carries a route; & ffff:f000 is the list of endpoints, & 0:ffc the bucket, & 0:3 who is masqueraded",
+}
 
 // appendTable makes the table anew, with all that holds no elements yet. Before it was there or not, afterwards it is
 // empty: to delete a table that is not there is an error, so it is made first.
@@ -18,14 +21,16 @@ func appendTable(b *wire.Batch, c *contents) {
 		b.AddSet(def)
 	}
 	for ch := range c.chains {
-		appendChain(b, ch)
+		b.AddChain(ch)
+	}
+	for ch := range c.chains {
+		appendRules(b, ch)
 	}
 }
 
-// appendChain makes a chain with its rules. They come after the chains that they lead to, and before any element:
+// appendRules fills a chain with its rules. They come after all chains, to which they may lead, and before any element:
 // to bind a rule to a map costs the kernel a walk through it.
-func appendChain(b *wire.Batch, ch *nft.Chain) {
-	b.AddChain(ch)
+func appendRules(b *wire.Batch, ch *nft.Chain) {
 	for i := range ch.Rules {
 		b.AddRule(ch.Name, &ch.Rules[i])
 	}
@@ -36,17 +41,15 @@ func appendFirst(b *wire.Batch, d *delta) {
 	for i := range d.chains {
 		b.AddChain(&d.chains[i])
 		b.FlushChain(d.chains[i].Name)
-		for j := range d.chains[i].Rules {
-			b.AddRule(d.chains[i].Name, &d.chains[i].Rules[j])
-		}
+		appendRules(b, &d.chains[i])
 	}
-	appendEach(b, &d.remove, b.DeleteElement)
-	appendEach(b, &d.add, b.AddElement)
+	appendEach(&d.remove, b.DeleteElement)
+	appendEach(&d.add, b.AddElement)
 }
 
 // appendLast is the second, if there is one.
 func appendLast(b *wire.Batch, d *delta) {
-	appendEach(b, &d.last, b.DeleteElement)
+	appendEach(&d.last, b.DeleteElement)
 	for _, name := range d.lastChains {
 		b.FlushChain(name)
 	}
@@ -55,7 +58,7 @@ func appendLast(b *wire.Batch, d *delta) {
 	}
 }
 
-func appendEach(b *wire.Batch, lists *[setCount][]nft.Element, one func(*nft.Set, *nft.Element)) {
+func appendEach(lists *[setCount][]nft.Element, one func(*nft.Set, *nft.Element)) {
 	for s := range lists {
 		for i := range lists[s] {
 			one(&sets[s], &lists[s][i])

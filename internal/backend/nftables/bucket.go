@@ -1,7 +1,9 @@
 package nftables
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,7 +40,13 @@ func newBucket(f model.Family, n int, affinity time.Duration) bucket {
 }
 
 // chain is the bucket's chain.
-func (b bucket) chain() nft.Chain { return nft.Chain{Name: b.name(), Rules: b.rules()} }
+func (b bucket) chain() nft.Chain {
+	comment := "a slot at random"
+	if b.timeout != 0 {
+		comment = "the endpoint that the client had, or else a slot at random"
+	}
+	return nft.Chain{Name: b.name(), Comment: comment, Rules: b.rules()}
+}
 
 // name is that of the bucket's chain, such as "random-3" or "affinity4-3-10800s".
 func (b bucket) name() string {
@@ -73,14 +81,20 @@ func digit(f model.Family) int { return [...]int{model.IPv4: 4, model.IPv6: 6}[f
 // bucketTable is the bucket of each number; the zero bucket is none. Compare what was written with what is wanted.
 type bucketTable [maxBucket + 1]bucket
 
-// chains are those of all buckets.
-func (t *bucketTable) chains() (all []nft.Chain) {
-	for _, b := range t {
+// chains are those of all buckets, sorted, and the one that leads to those of lists whose endpoints take turns.
+func (t *bucketTable) chains() []nft.Chain {
+	all := []nft.Chain{turns()}
+	for _, b := range slices.SortedFunc(slices.Values(t[:]), bucket.compare) {
 		if b != (bucket{}) {
 			all = append(all, b.chain())
 		}
 	}
-	return append(all, nft.Chain{Name: chainTurns, Rules: turnsRules()})
+	return all
+}
+
+// compare sorts those without affinity first.
+func (b bucket) compare(o bucket) int {
+	return cmp.Or(cmp.Compare(b.timeout, o.timeout), cmp.Compare(b.family, o.family), cmp.Compare(b.slots, o.slots))
 }
 
 // elements yields the elements that lead to the chains.

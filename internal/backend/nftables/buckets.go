@@ -6,10 +6,10 @@ import (
 )
 
 const (
-	// standingBuckets is up to how many slots a chain is always there. To make one later costs the kernel a walk
-	// through all endpoints.
+	// standingBuckets is up to how many slots a chain is there where there are many endpoints. To make one later costs
+	// the kernel a walk through all of them.
 	standingBuckets = 16
-	// spareBuckets is how many others are kept though no list needs them: a Deployment that scales up and down comes
+	// spareBuckets is how many are kept though no list needs them: a Deployment that scales up and down comes
 	// back to the same few numbers.
 	spareBuckets = 16
 )
@@ -22,9 +22,10 @@ type buckets struct {
 	uses     [maxBucket + 1]int32
 	last     bucketNumber
 	spare    int // how many have a number and no use
+	standing bool
 }
 
-// newBuckets has those that are known under their numbers, and those that are always there.
+// newBuckets has those that are known, under their numbers.
 func newBuckets(known bucketTable) *buckets {
 	b := &buckets{byNumber: known, last: firstBucket - 1}
 	for n, k := range known {
@@ -32,10 +33,18 @@ func newBuckets(known bucketTable) *buckets {
 			b.spare, b.last = b.spare+1, bucketNumber(n)
 		}
 	}
-	for n := range standingBuckets {
-		_, _ = b.use(bucket{slots: uint32(n + 1)}) // there is room for these
-	}
 	return b
+}
+
+// stand keeps the buckets of few slots from now on, used or not, as far as there are numbers for them.
+func (b *buckets) stand() {
+	if b.standing {
+		return
+	}
+	b.standing = true
+	for n := range standingBuckets {
+		_, _ = b.use(bucket{slots: uint32(n + 1)})
+	}
 }
 
 // use counts a use of a bucket, which gets a number if it has none.

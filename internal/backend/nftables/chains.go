@@ -2,6 +2,7 @@ package nftables
 
 import (
 	"net/netip"
+	"slices"
 
 	"sluice/internal/model"
 	"sluice/internal/nft"
@@ -27,34 +28,44 @@ var (
 	loopback6 = netip.MustParsePrefix("::1/128")
 )
 
-// chains are those that depend on no Service port: each after those that it leads to, so that they can be made in this
-// order.
-func (s *structure) chains() (all []nft.Chain) {
-	all = append(all, s.masqueradeChains()...)
-	all = append(all, s.balance())
+// chains are those that depend on no Service port.
+func (s *structure) chains() []nft.Chain { return slices.Concat(s.natChains(), s.otherChains()) }
+
+// natChains lead a packet from where it comes in to the chain that picks an endpoint.
+func (s *structure) natChains() []nft.Chain {
+	all := []nft.Chain{
+		base("nat-prerouting", "from the network", nft.NAT, nft.Prerouting, nft.PriorityDstNAT, s.translate()),
+		base("nat-output", "from a process of this node", nft.NAT, nft.Output, nft.PriorityDstNAT, s.translateOwn()),
+	}
 	for _, f := range model.Families {
-		all = append(all, s.nodePorts(f), s.services(f))
+		all = append(all, s.services(f))
+	}
+	for _, f := range model.Families {
+		all = append(all, s.nodePorts(f))
+	}
+	return append(append(all, balance()), s.masqueradeChains()...)
+}
+
+// otherChains are for what has an endpoint by now, and for what has none.
+func (s *structure) otherChains() []nft.Chain {
+	all := []nft.Chain{
+		base("nat-postrouting", "a new source address", nft.NAT, nft.Postrouting, nft.PrioritySrcNAT, s.masquerade()),
+		base("filter-input", "to this node", nft.Filter, nft.Input, nft.PriorityFilter, s.input()),
+		base("filter-forward", "through this node", nft.Filter, nft.Forward, nft.PriorityFilter, s.forward()),
+		base("filter-output", "from a process of this node", nft.Filter, nft.Output, nft.PriorityFilter, s.output()),
 	}
 	all = append(all, s.refuseChains()...)
+	if s.guard {
+		all = append(all, s.guardChain())
+	}
 	if !s.liberal {
 		all = append(all, s.invalid())
 	}
-	return append(all, s.baseChains()...)
+	return all
 }
 
-func (s *structure) baseChains() []nft.Chain {
-	return []nft.Chain{
-		base("nat-prerouting", nft.NAT, nft.Prerouting, nft.PriorityDstNAT, s.translate()),
-		base("nat-output", nft.NAT, nft.Output, nft.PriorityDstNAT, s.translateOwn()),
-		base("nat-postrouting", nft.NAT, nft.Postrouting, nft.PrioritySrcNAT, s.masquerade()),
-		base("filter-input", nft.Filter, nft.Input, nft.PriorityFilter, s.input()),
-		base("filter-forward", nft.Filter, nft.Forward, nft.PriorityFilter, s.forward()),
-		base("filter-output", nft.Filter, nft.Output, nft.PriorityFilter, s.output()),
-	}
-}
-
-func base(name string, t nft.ChainType, h nft.Hook, priority int32, rules []nft.Rule) nft.Chain {
-	return nft.Chain{Name: name, Base: &nft.Base{Type: t, Hook: h, Priority: priority}, Rules: rules}
+func base(name, comment string, t nft.ChainType, h nft.Hook, priority int32, rules []nft.Rule) nft.Chain {
+	return nft.Chain{Name: name, Comment: comment, Base: &nft.Base{Type: t, Hook: h, Priority: priority}, Rules: rules}
 }
 
 func (s *structure) translate() []nft.Rule {
@@ -79,13 +90,14 @@ func (s *structure) services(f model.Family) nft.Chain {
 	for _, w := range s.atNode(f) {
 		rules = append(rules, w.then(goTo(named(chainNodePorts, f))))
 	}
-	return nft.Chain{Name: named(chainServices, f), Rules: rules}
+	return nft.Chain{Name: named(chainServices, f), Comment: "find the route of an address", Rules: rules}
 }
 
 func (s *structure) nodePorts(f model.Family) nft.Chain {
 	return nft.Chain{
-		Name:  named(chainNodePorts, f),
-		Rules: s.lookups(f, nodePort(), setNodePorts, setOutsideNodePorts, chainBalance),
+		Name:    named(chainNodePorts, f),
+		Comment: "find the route of a node port",
+		Rules:   s.lookups(f, nodePort(), setNodePorts, setOutsideNodePorts, chainBalance),
 	}
 }
 
@@ -110,11 +122,11 @@ func (s *structure) atNode(f model.Family) []when {
 }
 
 // balance goes where the route leads. Where it leads nowhere the packet stays as it is, for the filter chains to refuse.
-func (s *structure) balance() nft.Chain {
+func balance() nft.Chain {
 	mark := func(m masquerade, chain string) nft.Rule {
 		return when{hasRoute(maskMasquerade, uint32(m))}.then(jump(chain))
 	}
-	return nft.Chain{Name: chainBalance, Rules: []nft.Rule{
+	return nft.Chain{Name: chainBalance, Comment: "follow the route: whose source to mark, which bucket", Rules: []nft.Rule{
 		mark(masqueradeNoPods, chainMasqueradePods),
 		mark(masqueradeAll, chainMasqueradeAll),
 		mark(masqueradeNode, chainMasqueradeNode),
@@ -137,9 +149,9 @@ func (s *structure) masqueradeChains() []nft.Chain {
 		own = append(own, ip(f).and(tests...).then(nft.FibIsLocal{Of: nft.FibSaddr}, mark))
 	}
 	return []nft.Chain{
-		{Name: chainMasqueradePods, Rules: noPods},
-		{Name: chainMasqueradeAll, Rules: []nft.Rule{when{}.then(mark)}},
-		{Name: chainMasqueradeNode, Rules: own},
+		{Name: chainMasqueradePods, Comment: "mark who is no pod", Rules: noPods},
+		{Name: chainMasqueradeAll, Comment: "mark everybody", Rules: []nft.Rule{when{}.then(mark)}},
+		{Name: chainMasqueradeNode, Comment: "mark this node's own processes", Rules: own},
 	}
 }
 
@@ -149,9 +161,9 @@ func (s *structure) masqueradeChains() []nft.Chain {
 func (s *structure) masquerade() []nft.Rule {
 	marked := nft.Is{Left: nft.Bits{Of: nft.Mark, Op: nft.And, By: s.mark}, Right: nft.Value{}.Uint32(s.mark)}
 	unmark := nft.SetMeta{Meta: nft.Mark, To: nft.Bits{Of: nft.Mark, Op: nft.And, By: ^s.mark}}
-	rules := []nft.Rule{when{marked}.then(unmark, nft.Masquerade{})}
+	rules := []nft.Rule{because("marked by masquerade-*", when{marked}.then(unmark, nft.Masquerade{}))}
 	return append(rules, both(func(f model.Family) nft.Rule {
 		itself := nft.Concat{saddr(f), daddr(f), nft.L4Proto, nft.THDport}
-		return ip(f).then(status(nft.StatusDNAT), in(itself, setHairpin.of(f)), nft.Masquerade{})
+		return because("sent to itself", ip(f).then(status(nft.StatusDNAT), in(itself, setHairpin.of(f)), nft.Masquerade{}))
 	})...)
 }

@@ -27,7 +27,7 @@ func TestProbeTriesEverything(t *testing.T) {
 		text.WriteString(chainText(ch))
 	}
 	for _, want := range []string{
-		"random-16", "affinity4-1-3600s", "affinity6-1-3600s", "vmap @round-robin", "iifname", "fib saddr type", "update @affinity4", "delete @affinity6",
+		"random-2", "affinity4-2-3600s", "affinity6-2-3600s", "vmap @round-robin", "iifname", "fib saddr type", "update @affinity4", "delete @affinity6",
 		"@service-cidrs4", "jump invalid", "ip daddr 127.0.0.0/8", "masquerade fully-random",
 	} {
 		if !strings.Contains(text.String(), want) {

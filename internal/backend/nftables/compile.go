@@ -104,7 +104,17 @@ func (r *Ruleset) settle(p *plan.Plan) {
 	for _, id := range slices.SortedFunc(maps.Keys(r.problems), plan.PortID.Compare) {
 		r.replace(id, p.Ports[id])
 	}
-	r.dirty.table = r.sizes.grow() || r.dirty.table
+	r.dirty.table = r.grow() || r.dirty.table
+}
+
+// grow makes room in the sets, and reports whether any had to change. It is the time to make chains that are wanted
+// sooner or later where there are many endpoints, because the table is made anew.
+func (r *Ruleset) grow() (grown bool) {
+	grown = r.sizes.grow()
+	if r.sizes.large() {
+		r.buckets.stand()
+	}
+	return grown
 }
 
 // collect forgets chains that no list is balanced by any more, if there are many. The kernel may have ports as they were

@@ -30,9 +30,9 @@ func sorted(ports map[plan.PortID]*port) []*port {
 	return slices.SortedFunc(maps.Values(ports), func(a, b *port) int { return a.plan.ID.Compare(b.plan.ID) })
 }
 
-// sets yields the definitions of all sets.
+// sets yields the definitions of all sets, in the order in which nft lists them.
 func (c *contents) sets(yield func(*nft.Set) bool) {
-	for id := range setCount {
+	for _, id := range shown {
 		if def := sized(id, &c.sizes); !yield(&def) {
 			return
 		}
@@ -48,22 +48,32 @@ func sized(id setID, sizes *[setCount]uint32) nft.Set {
 	return def
 }
 
-// chains yields all chains, each after those that its rules lead to. Those that elements lead to come first.
+// chains yields all chains in the order in which nft lists them, as a packet comes by them. Those that are made later,
+// for new lists, are listed last.
 func (c *contents) chains(yield func(*nft.Chain) bool) {
+	each := func(chains []nft.Chain) bool {
+		for i := range chains {
+			if !yield(&chains[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	_ = each(c.structure.natChains()) && c.turnsChains(yield) && each(c.buckets.chains()) && each(c.structure.otherChains())
+}
+
+// turnsChains yields the chains of lists whose endpoints take turns. It reports false if it was told to stop.
+func (c *contents) turnsChains(yield func(*nft.Chain) bool) bool {
 	for _, p := range c.ports {
 		for i := range p.lists {
 			if l := &p.lists[i]; l.bucket == bucketRoundRobin {
 				if ch := p.turnsChain(l); !yield(&ch) {
-					return
+					return false
 				}
 			}
 		}
 	}
-	for _, ch := range slices.Concat(c.buckets.chains(), c.structure.chains()) {
-		if !yield(&ch) {
-			return
-		}
-	}
+	return true
 }
 
 // elements yields the elements of one set. One that several ports share comes once, and is counted in refs for each of
@@ -91,8 +101,15 @@ func (c *contents) elements(set setID, refs references) iter.Seq[*nft.Element] {
 
 func (c *contents) sharedElements(set setID, refs references, yield func(*nft.Element) bool) {
 	var e nft.Element
+	keys := (*port).addresses
+	if set.ofIPv4() == setHairpin {
+		keys = (*port).hairpins
+	}
 	for _, p := range c.ports {
-		for k := range p.shared {
+		if p.family() != set.family() {
+			continue
+		}
+		for k := range func(yield func(sharedKey) bool) { keys(p, yield) } {
 			if k.set != set || !refs.gain(k) {
 				continue
 			}

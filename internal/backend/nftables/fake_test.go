@@ -214,7 +214,7 @@ func lines(elements map[setKey]nft.Element) (all []string) {
 }
 
 func chainText(c *nft.Chain) string {
-	text := fmt.Sprintln("chain", c.Name)
+	text := fmt.Sprintf("chain %s %q\n", c.Name, c.Comment)
 	for _, r := range c.Rules {
 		text += r.String() + "\n"
 	}

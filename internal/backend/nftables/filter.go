@@ -1,6 +1,8 @@
 package nftables
 
 import (
+	"slices"
+
 	"sluice/internal/model"
 	"sluice/internal/nft"
 )
@@ -11,7 +13,8 @@ func (s *structure) input() (rules []nft.Rule) {
 	if s.localhost {
 		lo := nft.IsName{Left: nft.IIFName, Not: true, Name: "lo"}
 		noAnswer := state(nft.StateInvalid | nft.StateNew | nft.StateUntracked)
-		rules = append(rules, ip(model.IPv4).then(lo, to(loopback4, false), noAnswer, drop()))
+		guard := ip(model.IPv4).then(lo, to(loopback4, false), noAnswer, drop())
+		rules = append(rules, because("node ports on localhost open loopback addresses to the network", guard))
 	}
 	rules = append(rules, s.translated(), fresh(chainRefuse), fresh(chainRefuseNodePorts))
 	if s.guard {
@@ -47,7 +50,8 @@ func (s *structure) output() []nft.Rule {
 // translated lets pass what nat has sent to an endpoint, and takes the route off it, which other parts of the kernel
 // would read as a priority.
 func (s *structure) translated() nft.Rule {
-	return when{state(nft.StateNew), status(nft.StatusDNAT)}.then(nft.SetMeta{Meta: nft.Priority}, accept())
+	rule := when{state(nft.StateNew), status(nft.StatusDNAT)}.then(nft.SetMeta{Meta: nft.Priority}, accept())
+	return because("has an endpoint", rule)
 }
 
 // fresh leads new connections to a chain.
@@ -56,38 +60,43 @@ func fresh(chain string) nft.Rule { return when{state(nft.StateNew)}.then(jump(c
 // refuseChains look again for the frontend of what nat has not translated, and do what nat chains cannot. A packet whose
 // route does lead to endpoints is left alone: it was sent to its own destination, an endpoint that listens at the
 // frontend's very address, which connection tracking does not call translated. Only the route is taken off it.
-func (s *structure) refuseChains() (all []nft.Chain) {
-	all = append(all, nft.Chain{Name: chainRefused, Rules: []nft.Rule{
-		when{hasRoute(maskBucket, bucketReject.key())}.then(nft.Reject{}),
-		when{hasRoute(maskBucket, bucketDrop.key())}.then(drop()),
-		when{}.then(nft.SetMeta{Meta: nft.Priority}),
-	}})
-	refuse, nodePorts := nft.Chain{Name: chainRefuse}, nft.Chain{Name: chainRefuseNodePorts}
+func (s *structure) refuseChains() []nft.Chain {
+	refuse := nft.Chain{Name: chainRefuse, Comment: "what nat left as it was"}
+	nodePorts := nft.Chain{Name: chainRefuseNodePorts, Comment: "what nat left as it was, for this node"}
+	var addressed, ofNode []nft.Chain
 	for _, f := range model.Families {
-		ofFamily := named(chainRefuse, f)
-		all = append(all, nft.Chain{Name: ofFamily, Rules: s.lookups(f, destination(f), setServices, setOutside, chainRefused)})
-		refuse.Rules = append(refuse.Rules, ip(f).then(goTo(ofFamily)))
+		c := nft.Chain{
+			Name:    named(chainRefuse, f),
+			Comment: "find the route of an address again",
+			Rules:   s.lookups(f, destination(f), setServices, setOutside, chainRefused),
+		}
+		addressed, refuse.Rules = append(addressed, c), append(refuse.Rules, ip(f).then(goTo(c.Name)))
 
-		ofFamily = named(chainRefuseNodePorts, f)
-		all = append(all, nft.Chain{Name: ofFamily, Rules: s.lookups(f, nodePort(), setNodePorts, setOutsideNodePorts, chainRefused)})
+		c = nft.Chain{
+			Name:    named(chainRefuseNodePorts, f),
+			Comment: "find the route of a node port again",
+			Rules:   s.lookups(f, nodePort(), setNodePorts, setOutsideNodePorts, chainRefused),
+		}
+		ofNode = append(ofNode, c)
 		at := s.atNode(f)
 		if f == model.IPv4 && s.localhost {
 			at = append(at, ip(f).and(to(loopback4, false)))
 		}
 		for _, w := range at {
-			nodePorts.Rules = append(nodePorts.Rules, w.then(goTo(ofFamily)))
+			nodePorts.Rules = append(nodePorts.Rules, w.then(goTo(c.Name)))
 		}
 	}
-	all = append(all, refuse, nodePorts)
-	if s.guard {
-		all = append(all, s.guardChain())
-	}
-	return all
+	refused := nft.Chain{Name: chainRefused, Comment: "reject or drop, if the route says so", Rules: []nft.Rule{
+		when{hasRoute(maskBucket, bucketReject.key())}.then(nft.Reject{}),
+		when{hasRoute(maskBucket, bucketDrop.key())}.then(drop()),
+		because("an endpoint at its own frontend", when{}.then(nft.SetMeta{Meta: nft.Priority})),
+	}}
+	return slices.Concat([]nft.Chain{refuse}, addressed, []nft.Chain{nodePorts}, ofNode, []nft.Chain{refused})
 }
 
 // guardChain refuses what is for a cluster IP and for none of its ports, and what is for a cluster IP that nobody has.
 func (s *structure) guardChain() nft.Chain {
-	c := nft.Chain{Name: chainGuard}
+	c := nft.Chain{Name: chainGuard, Comment: "refuse what is for a cluster IP and no Service"}
 	for _, f := range model.Families {
 		away := nft.FibIsLocal{Of: nft.FibDaddr, Not: true}
 		c.Rules = append(
@@ -101,7 +110,7 @@ func (s *structure) guardChain() nft.Chain {
 
 // invalid drops packets of endpoints and for frontends.
 func (s *structure) invalid() nft.Chain {
-	c := nft.Chain{Name: chainInvalid}
+	c := nft.Chain{Name: chainInvalid, Comment: "drop what connection tracking would not translate back"}
 	for _, f := range model.Families {
 		endpoint := nft.Concat{saddr(f), saddr(f), nft.L4Proto, nft.THSport}
 		c.Rules = append(

@@ -99,7 +99,7 @@ func added(r, empty *Ruleset) (text string) {
 	there := map[string]bool{}
 	each := func(r *Ruleset, line func(string)) {
 		c := r.contents()
-		for set := range setCount {
+		for _, set := range shown {
 			for e := range c.elements(set, references{}) {
 				line(set.name() + ": " + sets[set].ElementString(e) + "\n")
 			}

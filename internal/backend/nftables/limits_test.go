@@ -31,7 +31,7 @@ func TestTooManyBuckets(t *testing.T) {
 	p := plan.NewPlanner(plan.Config{})
 	p.Update(manyServices(1100, func(i int, s *model.Service) { s.Affinity = time.Duration(i+1) * time.Second }))
 	r := Compile(p.Plan(), DefaultOptions())
-	const room = 1021 - standingBuckets
+	const room = 1021
 	if len(r.ports) != room || len(r.problems) != 1100-room {
 		t.Fatalf("%d ports and %d problems, want %d and %d", len(r.ports), len(r.problems), room, 1100-room)
 	}
@@ -138,4 +138,42 @@ func TestWeightsInTurn(t *testing.T) {
 	if now.number != old.number {
 		t.Errorf("list %d became %d", old.number, now.number)
 	}
+}
+
+// TestManyEndpoints: once the map of endpoints is larger than at first, the chains for few slots are there whether they
+// are needed or not, also when a new process takes over the table of fewer endpoints.
+func TestManyEndpoints(t *testing.T) {
+	p := plan.NewPlanner(plan.Config{})
+	p.Update(manyServices(1, func(int, *model.Service) {}))
+	r := Compile(p.Plan(), DefaultOptions())
+	if got := randomChains(r); got != 1 {
+		t.Errorf("%d chains for one endpoint, want 1", got)
+	}
+	many := manyServices(1, func(int, *model.Service) {})
+	for _, sl := range many.Slices {
+		for i := range minSizes[setEndpoints] {
+			sl.Endpoints = append(sl.Endpoints, endpointAt(netip.AddrFrom4([4]byte{10, 244, 128 + byte(i>>8), byte(i)})))
+		}
+	}
+	r.Update(p.Plan(), p.Update(many))
+	if got := randomChains(r); !r.dirty.table || got != standingBuckets+1 {
+		t.Errorf("%d chains, want %d; the table is made anew: %t", got, standingBuckets+1, r.dirty.table)
+	}
+	h := newHeld()
+	h.size(setEndpoints, 2*minSizes[setEndpoints])
+	p.Update(manyServices(1, func(int, *model.Service) {}))
+	r = Compile(p.Plan(), DefaultOptions())
+	if r.adopt(h); randomChains(r) != standingBuckets {
+		t.Errorf("%d chains in a table that was taken over, want %d", randomChains(r), standingBuckets)
+	}
+}
+
+// randomChains counts the chains that pick slots at random.
+func randomChains(r *Ruleset) (n int) {
+	for ch := range r.contents().chains {
+		if b, ok := bucketOf(ch.Name); ok && b.timeout == 0 {
+			n++
+		}
+	}
+	return n
 }

@@ -35,7 +35,8 @@ func everything(opts Options) *contents {
 	opts.TCPBeLiberal = false
 	r := Compile(&plan.Plan{Node: node}, opts)
 	for _, f := range model.Families {
-		_, _ = r.buckets.use(bucket{slots: 1, timeout: uint32(time.Hour / time.Second), family: f}) // there is room
+		_, _ = r.buckets.use(newBucket(f, 2, 0)) // there is room
+		_, _ = r.buckets.use(newBucket(f, 2, time.Hour))
 	}
 	return r.contents()
 }

@@ -16,7 +16,7 @@ func (r *Ruleset) Render(w io.Writer) error {
 		chains []nft.Chain
 		byName = map[string]setID{}
 	)
-	for id := range setCount {
+	for _, id := range shown {
 		def := sized(id, &c.sizes)
 		defs, byName[def.Name] = append(defs, def), id
 	}
@@ -24,5 +24,5 @@ func (r *Ruleset) Render(w io.Writer) error {
 		chains = append(chains, *ch)
 	}
 	elements := func(set string) iter.Seq[*nft.Element] { return c.elements(byName[set], refs) }
-	return nft.Table{Name: tableName}.Write(w, defs, chains, elements)
+	return ourTable.Write(w, defs, chains, elements)
 }

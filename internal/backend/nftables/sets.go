@@ -1,15 +1,15 @@
 package nftables
 
 import (
-	"strconv"
 	"time"
 
 	"sluice/internal/model"
 	"sluice/internal/nft"
 )
 
-// setID is one of the table's sets and maps. They are loaded in this order: the maps that lead to others come last. Of
-// those that exist for each family the constant is IPv4's; see [setID.of].
+// setID is one of the table's sets and maps. Elements are loaded in this order: the maps that lead to others come last.
+// The sets themselves are made in the order of [definitions]. Of those that exist for each family the constant is IPv4's; see
+// [setID.of].
 type setID uint8
 
 const (
@@ -58,96 +58,94 @@ const affinityTimeout = 3 * time.Hour
 // those that are there. What comes beyond is balanced as if there were no affinity.
 const affinitySize = 1 << 18
 
-// sets are the definitions. Their sizes are those of an almost empty table; see [sizes].
-var sets = defineSets()
+// sets are the definitions, and shown is the order in which they are made and nft lists them. Their sizes are those of an
+// almost empty table; see [sizes].
+var sets, shown = defineSets()
 
-func defineSets() (defs [setCount]nft.Set) {
-	for _, f := range model.Families {
-		for id, def := range setsOf(f) {
-			def.Name = familyNames[id] + strconv.Itoa(digit(f))
-			defs[id.of(f)] = def
-		}
+func defineSets() (defs [setCount]nft.Set, order []setID) {
+	define := func(id setID, name string, d definition) {
+		d.set.Name, d.set.Comment = name, d.comment
+		defs[id], order = d.set, append(order, id)
 	}
-	number := []nft.Field{{Type: nft.ClassID}}
-	defs[setConnections] = nft.Set{Name: "connections", Key: number, Counter: true}
-	defs[setRoundRobin] = nft.Set{Name: "round-robin", Key: number, Verdicts: true}
-	defs[setBuckets] = nft.Set{Name: "buckets", Key: number, Verdicts: true}
-	return defs
+	four, six := definitions(model.IPv4), definitions(model.IPv6)
+	for i, d := range four {
+		if d.id >= bothFamilies {
+			define(d.id, d.name, d)
+			continue
+		}
+		define(d.id.of(model.IPv4), named(d.name, model.IPv4), d)
+		define(d.id.of(model.IPv6), named(d.name, model.IPv6), six[i])
+	}
+	return defs, order
 }
 
-// familyNames are the names of the sets that exist for each family, without the family.
-var familyNames = [bothFamilies]string{
-	setHairpin: "hairpin", setEndpoints: "endpoints", setAffineEndpoints: "affine-endpoints", setAffineSlots: "affine-slots",
-	setAffinity: "affinity", setNodeAddresses: "node-addresses", setClusterIPs: "cluster-ips", setExternalIPs: "external-ips",
-	setServiceCIDRs: "service-cidrs", setAllowed: "allowed", setGuarded: "guarded", setOutside: "outside",
-	setOutsideNodePorts: "outside-node-ports", setServices: "services", setNodePorts: "node-ports",
+// definition is a set; the family is not yet in its name.
+type definition struct {
+	id      setID
+	name    string
+	set     nft.Set
+	comment string
 }
 
-// setsOf are the sets of one family, without names.
-func setsOf(f model.Family) map[setID]nft.Set {
+// definitions are the sets of one family, and those for both, as a packet comes by them.
+func definitions(f model.Family) []definition {
+	fields := func(all ...nft.Field) []nft.Field { return all }
 	var (
 		addr     = nft.Field{Type: [...]nft.Type{model.IPv4: nft.IPv4Addr, model.IPv6: nft.IPv6Addr}[f]}
 		proto    = nft.Field{Type: nft.InetProto}
 		port     = nft.Field{Type: nft.InetService}
 		number   = nft.Field{Type: nft.ClassID}
-		frontend = []nft.Field{addr, proto, port}
-		nodePort = []nft.Field{proto, port}
-		numbers  = []nft.Field{number}
+		frontend = fields(addr, proto, port)
 
 		// nft has no name for the type of numgen, so these are declared by expressions.
 		likeNumber = nft.Field{Type: nft.ClassID, Like: nft.Priority}
-		slot       = []nft.Field{likeNumber, {Type: nft.Integer, Like: nft.Numgen{Mod: 2}}}
-		target     = []nft.Field{{Type: addr.Type, Like: daddr(f)}, {Type: nft.InetService, Like: nft.THDport}}
+		slot       = fields(likeNumber, nft.Field{Type: nft.Integer, Like: nft.Numgen{Mod: 2}})
+		target     = fields(nft.Field{Type: addr.Type, Like: daddr(f)}, nft.Field{Type: nft.InetService, Like: nft.THDport})
+
+		nodePorts = nft.Set{Key: fields(proto, port), Data: fields(number)}
+		services  = nft.Set{Key: frontend, Data: fields(number)}
+		clients   = nft.Set{
+			Key: fields(number, addr), Data: fields(number), Dynamic: true, Timeout: affinityTimeout, Size: affinitySize,
+		}
 	)
-	return map[setID]nft.Set{
-		setHairpin:          {Key: []nft.Field{addr, addr, proto, port}},
-		setEndpoints:        {Key: slot, Data: target},
-		setAffineEndpoints:  {Key: numbers, Data: []nft.Field{addr, port}},
-		setAffineSlots:      {Key: slot, Data: []nft.Field{likeNumber}},
-		setAffinity:         {Key: []nft.Field{number, addr}, Data: numbers, Dynamic: true, Timeout: affinityTimeout, Size: affinitySize},
-		setNodeAddresses:    {Key: []nft.Field{addr}},
-		setClusterIPs:       {Key: []nft.Field{addr}},
-		setExternalIPs:      {Key: []nft.Field{addr}},
-		setServiceCIDRs:     {Key: []nft.Field{addr}, Interval: true},
-		setAllowed:          {Key: []nft.Field{addr, addr, proto, port}, Interval: true},
-		setGuarded:          {Key: frontend},
-		setOutside:          {Key: frontend, Data: numbers},
-		setOutsideNodePorts: {Key: nodePort, Data: numbers},
-		setServices:         {Key: frontend, Data: numbers},
-		setNodePorts:        {Key: nodePort, Data: numbers},
+	return []definition{
+		{setServices, "services", services, "address of a Service → route"},
+		{setNodePorts, "node-ports", nodePorts, "node port → route"},
+		{setOutside, "outside", services, "address of a Service → route of clients outside, if not the same (policy Local)"},
+		{setOutsideNodePorts, "outside-node-ports", nodePorts, "node port → route of clients outside, if not the same (policy Local)"},
+		{setNodeAddresses, "node-addresses", nft.Set{Key: fields(addr)}, "where node ports answer, unless everywhere"},
+		{setGuarded, "guarded", nft.Set{Key: frontend}, "load balancer addresses with source ranges"},
+		{
+			setAllowed, "allowed",
+			nft.Set{Key: fields(addr, addr, proto, port), Interval: true},
+			"source range . load balancer address",
+		},
+		{setEndpoints, "endpoints", nft.Set{Key: slot, Data: target}, "list . slot → endpoint"},
+		{
+			setAffineSlots, "affine-slots",
+			nft.Set{Key: slot, Data: fields(likeNumber)},
+			"list . slot → number of an endpoint, for session affinity",
+		},
+		{
+			setAffineEndpoints, "affine-endpoints",
+			nft.Set{Key: fields(number), Data: fields(addr, port)},
+			"number of an endpoint → endpoint",
+		},
+		{setAffinity, "affinity", clients, "list . client → number of the endpoint that it had"},
+		{setConnections, "connections", nft.Set{Key: fields(number), Counter: true}, "new connections of each list"},
+		{
+			setRoundRobin, "round-robin",
+			nft.Set{Key: fields(number), Verdicts: true},
+			"list → chain of its own, since turns are counted per rule",
+		},
+		{setBuckets, "buckets", nft.Set{Key: fields(number), Verdicts: true}, "bucket → chain that picks a slot"},
+		{setHairpin, "hairpin", nft.Set{Key: fields(addr, addr, proto, port)}, "endpoint . itself: may be sent to itself"},
+		{setClusterIPs, "cluster-ips", nft.Set{Key: fields(addr)}, "what is for other ports of these is rejected (guard)"},
+		{setExternalIPs, "external-ips", nft.Set{Key: fields(addr)}, "other addresses of Services, which are let pass (guard)"},
+		{
+			setServiceCIDRs, "service-cidrs",
+			nft.Set{Key: fields(addr), Interval: true},
+			"ranges of cluster IPs: what is for none is dropped (guard)",
+		},
 	}
-}
-
-// minSizes are the smallest sizes of the sets that have one; the others take what comes. With a size the kernel uses a
-// hash table that is twice as fast to fill and never grows.
-var minSizes = [setCount]uint32{
-	setHairpin: 1 << 14, setHairpin + 1: 1 << 14, setEndpoints: 1 << 14, setEndpoints + 1: 1 << 14,
-	setAffineEndpoints: 1 << 12, setAffineEndpoints + 1: 1 << 12, setAffineSlots: 1 << 12, setAffineSlots + 1: 1 << 12,
-	setClusterIPs: 1 << 12, setClusterIPs + 1: 1 << 12, setOutside: 1 << 12, setOutside + 1: 1 << 12,
-	setServices: 1 << 12, setServices + 1: 1 << 12, setConnections: 1 << 13,
-}
-
-// sizes are those of the sets that have one, and how many elements they are to hold at most. Elements that Service ports
-// share are counted for each of them.
-//
-// The kernel takes a size when a set is made and never changes it, so that to grow is to make the table anew.
-type sizes struct {
-	size  [setCount]uint32
-	count [setCount]int
-}
-
-// grow makes sizes great enough, with room for what comes before what goes, and reports whether any had to change.
-func (s *sizes) grow() (grown bool) {
-	for id, least := range minSizes {
-		if least == 0 {
-			continue
-		}
-		size := max(s.size[id], least)
-		for s.count[id] > int(size)/4*3 {
-			size *= 2
-		}
-		grown = grown || size != s.size[id]
-		s.size[id] = size
-	}
-	return grown
 }

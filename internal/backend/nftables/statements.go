@@ -18,6 +18,12 @@ func (w when) then(actions ...nft.Statement) nft.Rule {
 	return nft.Rule{Statements: slices.Concat(w, actions)}
 }
 
+// because is the rule with a comment, for one that does not speak for itself.
+func because(why string, r nft.Rule) nft.Rule {
+	r.Comment = why
+	return r
+}
+
 // and adds tests.
 func (w when) and(tests ...nft.Statement) when { return slices.Concat(w, tests) }
 

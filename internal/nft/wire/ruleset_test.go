@@ -137,7 +137,7 @@ func (r *ruleset) frontends(f family) {
 	key := []nft.Field{f.field, proto, port}
 	web := val().Addr(f.service).Proto(6).Port(80)
 	route := val().Uint32(7<<12 | 3<<2)
-	r.add(nft.Set{Name: "services" + f.digit, Key: key, Data: []nft.Field{classid}, Size: 131072, Comment: "frontends"},
+	r.add(nft.Set{Name: "services" + f.digit, Key: key, Data: []nft.Field{classid}, Size: 131072, Comment: "address → route"},
 		nft.Element{Key: web, Data: route, Comment: "default/web:http"},
 		nft.Element{Key: val().Addr(f.service).Proto(132).Port(9), Data: val().Uint32(0), Comment: strings.Repeat("n", 130)})
 	r.add(nft.Set{Name: "outside" + f.digit, Key: key, Data: []nft.Field{classid}}, nft.Element{Key: web, Data: val().Uint32(4)})
