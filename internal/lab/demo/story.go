@@ -81,8 +81,14 @@ func (s *story) tell(ctx context.Context) error {
 }
 
 // eventually waits until a condition holds, and is false if it does not within ten seconds. That ctx has ended is an
-// error.
+// error. It asks no more often than the kernel answers: it tells the same client only a few times in a second that there
+// is no way to an address (net.ipv4.route.error_cost).
 func eventually(ctx context.Context, condition func() (bool, error)) (bool, error) {
+	return poll(ctx, 20*time.Millisecond, condition)
+}
+
+// poll is eventually with a pause of one's own between two tries.
+func poll(ctx context.Context, pause time.Duration, condition func() (bool, error)) (bool, error) {
 	deadline := time.After(10 * time.Second)
 	for {
 		ok, err := condition()
@@ -94,7 +100,7 @@ func eventually(ctx context.Context, condition func() (bool, error)) (bool, erro
 			return false, context.Cause(ctx)
 		case <-deadline:
 			return false, nil
-		case <-time.After(5 * time.Millisecond):
+		case <-time.After(pause):
 		}
 	}
 }

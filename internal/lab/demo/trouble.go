@@ -126,7 +126,7 @@ func (s *story) mend(ctx context.Context, d damage) error {
 		return err
 	}
 	start := time.Now()
-	ok, err := eventually(ctx, d.mended)
+	ok, err := poll(ctx, time.Millisecond, d.mended)
 	if err != nil {
 		return err
 	}
