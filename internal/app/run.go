@@ -135,6 +135,7 @@ func (d *daemon) run(ctx context.Context, be backend.Backend) error {
 	group.Go(func() error { loop.Run(ctx, d.events); return nil })
 	group.Go(func() error { checks.Run(ctx); return nil })
 	group.Go(func() error { d.takeOver(ctx, stands); return nil })
+	group.Go(func() error { thrift(ctx, stands); return nil })
 	group.Go(func() error { return d.links.WatchAddresses(ctx, func() { d.hostChanged(ctx) }) })
 	group.Go(func() error { return d.watch(ctx) })
 	err = group.Wait()
