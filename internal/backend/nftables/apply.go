@@ -35,6 +35,8 @@ type Backend struct {
 	// localhost is what RouteLocalnet was last told.
 	localhost bool
 
+	counters counters
+
 	batch *wire.Batch
 	delta delta
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"sluice/internal/model"
+	"sluice/internal/nft"
+	"sluice/internal/nft/wire"
 	"sluice/internal/testkit/nstest"
 )
 
@@ -211,5 +213,22 @@ func BenchmarkNothing(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		apply(b, k, w.rules)
+	}
+}
+
+// BenchmarkStrangers tells what it costs to hear that another program added an element to a table of its own. To receive
+// the message costs more; see package nfnl.
+func BenchmarkStrangers(b *testing.B) {
+	batch := wire.NewBatch("other")
+	head := batch.Len()
+	batch.AddElement(&sets[setClusterIPs], &nft.Element{Key: nft.Value{}.Addr(clusterIP(1))})
+	const netlinkHeader = 16
+	data := batch.Finish()[head+netlinkHeader:]
+	var d drift
+	b.ReportAllocs()
+	for b.Loop() {
+		if d.hear(wire.NewElement, data) {
+			b.Fatal("it is taken for ours")
+		}
 	}
 }

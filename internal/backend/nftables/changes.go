@@ -63,7 +63,15 @@ func (a *run) order(ports map[plan.PortID]struct{}) []plan.PortID {
 func (a *run) write(ctx context.Context, ids []plan.PortID) error {
 	d := &a.delta
 	a.known.collect(d, a.rules, ids)
-	err := a.send(ctx, d, func() { a.known.advance(d, a.rules, ids) })
+	if err := a.readGoing(ctx, d); err != nil {
+		return err
+	}
+	err := a.send(ctx, d, func() {
+		for _, id := range ids {
+			a.counters.retire(id, a.known.ports[id], a.rules.ports[id])
+		}
+		a.known.advance(d, a.rules, ids)
+	})
 	switch {
 	case err == nil || !isRefusal(err):
 		return err

@@ -23,7 +23,7 @@ type faulty struct {
 	// before is asked before each commit: its error is the commit's, which is not made then.
 	before func() error
 	// after is the error of a commit that was made.
-	after   func() error
+	after func() error
 	// dump is the error of each dump, after its first message.
 	dump    func() error
 	commits int
@@ -320,26 +320,14 @@ func TestRebuildKeepsWhatClientsLeft(t *testing.T) {
 			t.Errorf("an entry goes on for %v", expires)
 		}
 	}
-	connections := func(b *Backend) (n uint64) {
-		t.Helper()
-		err := l.Node().Do(func() error {
-			all, err := b.Connections(t.Context())
-			n = all[portID(1)]
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	if got := connections(b); got != 40 {
+	if got := connections(t, l, b, 1); got != 40 {
 		t.Errorf("%d connections counted, want 40", got)
 	}
 	next := w.restarted() // a new process takes the numbers over
 	other := New(DefaultOptions(), Deps{})
 	applyAt(t, l.Node(), other, next)
 	rebuilt(other, next)
-	if got := connections(other); got != 60 {
+	if got := connections(t, l, other, 1); got != 60 {
 		t.Errorf("%d connections counted, want 60", got)
 	}
 }

@@ -23,7 +23,7 @@ func (a *run) load(ctx context.Context, c *contents, replace bool) (err error) {
 	l := loader{run: a, refs: newReferences(c), limit: min(loadBatch, a.socket.Limit()-batchRest)}
 	if replace {
 		l.limit = a.socket.Limit() - batchRest
-		if l.counts, err = a.readCounts(ctx); err != nil {
+		if err := a.readCounts(ctx); err != nil {
 			return err
 		}
 	}
@@ -31,7 +31,13 @@ func (a *run) load(ctx context.Context, c *contents, replace bool) (err error) {
 	if err := a.deafly(ctx, func() error { return l.load(ctx, c) }); err != nil {
 		return err
 	}
+	was := a.known
 	a.known = writtenAll(c, l.refs)
+	if was != nil {
+		for id, old := range was.ports {
+			a.counters.retire(id, old, a.known.ports[id])
+		}
+	}
 	a.result.Written += l.count
 	return nil
 }
@@ -42,8 +48,6 @@ type loader struct {
 	limit int
 	refs  references
 	count int
-	// counts is what each list has counted.
-	counts map[uint32]uint64
 	// clients are the entries of session affinity, read before anything is written.
 	clients [2]*listing
 	read    bool
@@ -56,7 +60,7 @@ func (l *loader) load(ctx context.Context, c *contents) error {
 	for set := range setCount {
 		for e := range c.elements(set, l.refs) {
 			if set == setConnections {
-				e.Packets = l.counts[nft.NewReader(e.Key).Uint32()]
+				e.Packets = l.counters.last[listOf(e)]
 			}
 			if err := l.add(ctx, set, e); err != nil {
 				return err
