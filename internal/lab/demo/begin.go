@@ -102,13 +102,16 @@ func (s *story) begin(ctx context.Context) error {
 	return nil
 }
 
-// answers waits until an address of a Service answers.
+// answers waits until an address of a Service answers. It does not wait long for each try: the kernel tells a client only
+// a few times in a second that there is no way to an address (net.ipv4.route.error_cost), and then is silent.
 func (s *story) answers(ctx context.Context, to string) error {
+	dial := tcp(to)
+	dial.Timeout = 100 * time.Millisecond
 	ok, err := eventually(ctx, func() (bool, error) {
 		if !s.daemon.running() {
 			return false, fmt.Errorf("the daemon has ended:\n%s", s.lastWords())
 		}
-		o, err := s.shell.Dial(tcp(to))
+		o, err := s.shell.Dial(dial)
 		return o.Action == plan.Forward, err
 	})
 	if err == nil && !ok {

@@ -81,8 +81,7 @@ func (s *story) tell(ctx context.Context) error {
 }
 
 // eventually waits until a condition holds, and is false if it does not within ten seconds. That ctx has ended is an
-// error. It asks no more often than the kernel answers: it tells the same client only a few times in a second that there
-// is no way to an address (net.ipv4.route.error_cost).
+// error.
 func eventually(ctx context.Context, condition func() (bool, error)) (bool, error) {
 	return poll(ctx, 20*time.Millisecond, condition)
 }
