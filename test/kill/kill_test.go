@@ -16,7 +16,7 @@ import (
 // limit is how long anything may take to come true; a test that passes never waits for it.
 const limit = 60 * time.Second
 
-// Kills in each mode, and after how many the state is looked at. In a short test it is a tenth.
+// Kills in each mode, and after how many the state is looked at.
 const (
 	kills      = 100
 	checkEvery = 20
@@ -31,10 +31,7 @@ func TestKill(t *testing.T) {
 		*seed = rand.Uint64()
 	}
 	fmt.Printf("%s: -seed=%d\n", t.Name(), *seed)
-	rounds := kills
-	if testing.Short() {
-		rounds = kills / 10
-	}
+	rounds := rounds(kills)
 	modes := []struct {
 		name string
 		mode mode
@@ -65,6 +62,14 @@ func TestKill(t *testing.T) {
 			t.Logf("%d kills, %d of them while a daemon wrote; %s", rounds, st.interrupted, st.loads.done())
 		})
 	}
+}
+
+// rounds is how many of a number are played: in a short test a tenth.
+func rounds(all int) int {
+	if testing.Short() {
+		return all / 10
+	}
+	return all
 }
 
 // killOne lets a daemon run until a moment that the mode chooses, and kills it.

@@ -33,7 +33,7 @@ func (m nftablesMode) prepare(st *stage) {
 	d := st.start()
 	st.measure(d)
 	d.Stop()
-	for range firstLoads {
+	for range rounds(firstLoads) {
 		m.commit(st, func(b *wire.Batch) {
 			b.AddTable(nft.Table{Name: "sluice"}) // the last daemon may not have come so far
 			b.DeleteTable()
