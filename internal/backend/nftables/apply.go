@@ -148,8 +148,8 @@ func (a *run) apply(ctx context.Context) error {
 		a.blind = try > tries/2
 		err := a.once(ctx)
 		switch {
-		case err == nil && a.doubt == sure:
-			return a.routeLocalnet()
+		case err == nil && (a.doubt == sure || try > 1):
+			return a.routeLocalnet() // in doubt, the next Apply looks: others may be at it all the time
 		case try == tries || err != nil && !isStale(err) && !isUnclear(err):
 			return err
 		case isStale(err):

@@ -56,6 +56,7 @@ func cpu(b *testing.B) int64 {
 // BenchmarkLoad fills an empty kernel; bare is the kernel's own part: the same transactions, made before.
 func BenchmarkLoad(b *testing.B) {
 	eachSize(b, func(b *testing.B, w *rig) {
+		b.Helper()
 		inKernel(b)
 		var total, bare int64
 		for b.Loop() {
@@ -119,6 +120,7 @@ func (r *recorder) Commit(ctx context.Context, batch []byte) error {
 // BenchmarkRestart is a new process that finds everything as it wants it.
 func BenchmarkRestart(b *testing.B) {
 	eachSize(b, func(b *testing.B, w *rig) {
+		b.Helper()
 		apply(b, inKernel(b), w.restarted().rules)
 		var total int64
 		for b.Loop() {
@@ -139,6 +141,7 @@ func BenchmarkRestart(b *testing.B) {
 // BenchmarkRebuild makes all of it anew in one transaction.
 func BenchmarkRebuild(b *testing.B) {
 	eachSize(b, func(b *testing.B, w *rig) {
+		b.Helper()
 		k, r := inKernel(b), w.restarted().rules
 		apply(b, k, r)
 		var total int64
@@ -155,6 +158,7 @@ func BenchmarkRebuild(b *testing.B) {
 // BenchmarkChange writes one change, from the Delta on.
 func BenchmarkChange(b *testing.B) {
 	eachSize(b, func(b *testing.B, w *rig) {
+		b.Helper()
 		k := inKernel(b)
 		w = w.restarted()
 		apply(b, k, w.rules)

@@ -29,9 +29,6 @@ type heard struct {
 	transactions uint32
 }
 
-// some reports whether our table was touched.
-func (h *heard) some() bool { return h.broken || len(h.keys) > 0 }
-
 // begin is for a new listener.
 func (d *drift) begin() {
 	d.mu.Lock()
@@ -123,6 +120,13 @@ func (d *drift) prove() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.proven = d.listening
+}
+
+// since is how many transactions of others were heard of since the base.
+func (d *drift) since() uint32 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.transactions
 }
 
 // doubt says that something may have been missed.

@@ -293,6 +293,31 @@ func TestSmallBuffer(t *testing.T) {
 	restarts(t, w)
 }
 
+// What others do while a table is filled, and nobody listens, is found by the same Apply.
+func TestDriftDuringLoad(t *testing.T) {
+	b, f := withFaults(t)
+	watch(t, b)
+	var all []model.Delta
+	for i := range 400 {
+		all = append(all, service(i, 5, 6, 7))
+	}
+	w := newRig(t, all...)
+	f.limit = 60_000
+	n := 0
+	f.before = func() error {
+		if n++; n == 2 {
+			nftFile(t, "add element inet sluice node-ports4 { tcp . 1 : 0:0 }; delete chain inet sluice nat-output")
+		}
+		return nil
+	}
+	got := apply(t, b, w.rules)
+	if len(got.Restored) == 0 {
+		t.Error("nothing is restored")
+	}
+	f.before = nil
+	restarts(t, w)
+}
+
 // To replace the table keeps clients at their endpoints, and the counts.
 func TestRebuildKeepsWhatClientsLeft(t *testing.T) {
 	l := upLab(t)

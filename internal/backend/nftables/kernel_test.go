@@ -111,6 +111,8 @@ func TestApplyAndRestart(t *testing.T) {
 		w.change(d)
 		apply(t, b, w.rules)
 		restarts(t, w)
+		listing := nftProgram(t, "", "list", "table", "inet", "sluice")
+		nftProgram(t, "delete table inet sluice\n"+listing, "--check", "-f", "-") // nft takes its own listing
 	}
 }
 

@@ -70,7 +70,7 @@ func (s *stocks) compilePort(p *plan.Port, old [2]list) (*port, error) {
 
 // nameError says which Service port an error is about.
 func nameError(id plan.PortID, err error) error {
-	return fmt.Errorf("Service port %s/%s %s: %w", id, id.Protocol, id.Family, err)
+	return fmt.Errorf("port %s/%s %s: %w", id, id.Protocol, id.Family, err)
 }
 
 // compileList fills in now.

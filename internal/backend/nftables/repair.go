@@ -29,7 +29,7 @@ func (a *run) look(ctx context.Context) (err error) {
 		names, err = a.repair(ctx, h.keys)
 	}
 	if doubt != shaken {
-		a.result.Restored = append(a.result.Restored, names...)
+		a.result.Restored = append(a.result.Restored, bounded(names)...)
 	}
 	if err != nil && a.doubt == sure {
 		a.doubt = others // it was taken from what was heard
@@ -61,8 +61,8 @@ func (a *run) rebase(ctx context.Context) error {
 	return err
 }
 
-// deafly does what makes many changes, of which nobody else must be told by us: the kernel would tell our listener, only
-// to have it dropped.
+// deafly does what makes many changes of ours: the kernel would tell our listener of each, only to have it dropped. What
+// others do meanwhile is not heard either, but shows in the generation.
 func (a *run) deafly(ctx context.Context, f func() error) error {
 	if a.listener == nil {
 		return f()
@@ -75,8 +75,11 @@ func (a *run) deafly(ctx context.Context, f func() error) error {
 		a.drift.lose()
 		return err
 	}
-	a.drift.doubt()
-	return err
+	if err != nil {
+		a.drift.doubt()
+		return err
+	}
+	return a.prove(ctx, a.drift.since())
 }
 
 // repair compares the elements that others touched with what they were.
@@ -179,6 +182,14 @@ func (d *delta) names() (names []string) {
 		names = append(names, strconv.Itoa(more)+" more elements")
 	}
 	return names
+}
+
+// bounded names the first of many, and counts the others.
+func bounded(names []string) []string {
+	if len(names) <= maxNames+1 {
+		return names
+	}
+	return append(names[:maxNames:maxNames], strconv.Itoa(len(names)-maxNames)+" more")
 }
 
 // elementName is like "element 10.96.0.10 . tcp . 80 of services4 (default/web:http)".

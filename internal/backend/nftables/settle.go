@@ -28,12 +28,23 @@ func (a *run) begin(ctx context.Context) error {
 			return err
 		}
 	}
+	return a.writeWhole(func(c *contents) error {
+		_, err := a.fill(ctx, c, have, read)
+		return err
+	})
+}
+
+// writeWhole has all that the Ruleset wants be written.
+func (a *run) writeWhole(write func(*contents) error) error {
 	dirty := a.rules.takeDirty()
-	if _, err := a.fill(ctx, a.known.wanted(a.rules, a.req.Hold), have, read); err != nil {
+	doubt := a.doubt
+	a.doubt = sure
+	if err := write(a.known.wanted(a.rules, a.req.Hold)); err != nil {
 		a.rules.markDirty(dirty)
+		a.doubt = max(a.doubt, doubt)
 		return err
 	}
-	a.of, a.begun, a.doubt = a.rules, true, sure
+	a.of, a.begun = a.rules, true
 	a.putBack(a.req.Hold)
 	return nil
 }
@@ -71,17 +82,10 @@ func (a *run) rewrite(ctx context.Context) error {
 	if err := a.rebase(ctx); err != nil {
 		return err
 	}
-	dirty := a.rules.takeDirty()
-	if err := a.reload(ctx, a.known.wanted(a.rules, a.req.Hold), true); err != nil {
-		a.rules.markDirty(dirty)
-		return err
-	}
 	if a.begun && a.doubt == others {
 		a.result.Restored = append(a.result.Restored, "table inet "+tableName)
 	}
-	a.of, a.begun, a.doubt = a.rules, true, sure
-	a.putBack(a.req.Hold)
-	return nil
+	return a.writeWhole(func(c *contents) error { return a.reload(ctx, c, true) })
 }
 
 // recheck makes the kernel hold again what it is known to have held. It tells what it did not.
@@ -93,9 +97,10 @@ func (a *run) recheck(ctx context.Context) (names []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	names, err = a.fill(ctx, a.known.contents(), have, nil)
-	if err == nil {
-		a.doubt = sure
+	doubt := a.doubt
+	a.doubt = sure
+	if names, err = a.fill(ctx, a.known.contents(), have, nil); err != nil {
+		a.doubt = max(a.doubt, doubt)
 	}
 	return names, err
 }
