@@ -7,28 +7,26 @@ import (
 	"sluice/internal/plan"
 )
 
-// piece is how many ports are written at once where everything is written port by port.
-const piece = 1 << 10
+const (
+	// manyPorts is how many ports are at least written with all others, if they are most: one by one would cost as much.
+	manyPorts = 1 << 10
+	// piece is how many ports are written at once where the kernel does not take all at once.
+	piece = 1 << 10
+)
 
 // changes writes what changed in the Ruleset since it was last written.
 func (a *run) changes(ctx context.Context) error {
 	dirty := a.rules.takeDirty()
-	if dirty.table || len(dirty.ports) > piece && len(dirty.ports) > len(a.rules.ports)/2 {
-		if err := a.reload(ctx, a.known.wanted(a.rules, a.req.Hold), true); err != nil {
-			a.rules.markDirty(dirty)
+	if dirty.table || len(dirty.ports) > max(manyPorts, len(a.rules.ports)/2) {
+		err := a.writeWhole(dirty, func(c *contents) error { return a.reload(ctx, c, true) })
+		if err != nil {
 			return err
 		}
-		a.putBack(a.req.Hold)
 		dirty = a.rules.takeDirty() // what could not be written with all the rest
 	}
-	ids := a.order(dirty.ports)
-	for len(ids) > 0 || dirty.node {
-		n := min(len(ids), piece)
-		if err := a.write(ctx, ids[:n]); err != nil {
-			a.rules.markDirty(dirty)
-			return err
-		}
-		ids, dirty.node = ids[n:], false
+	if err := a.writePorts(ctx, dirty); err != nil {
+		a.rules.markDirty(dirty)
+		return err
 	}
 	for id := range dirty.ports {
 		if a.req.Hold[id] || a.result.Refused[id] != nil {
@@ -36,6 +34,23 @@ func (a *run) changes(ctx context.Context) error {
 		}
 	}
 	return a.collectChains(ctx)
+}
+
+// writePorts writes ports one by one, as it were: as many at once as the kernel takes.
+func (a *run) writePorts(ctx context.Context, dirty dirt) error {
+	ids := a.order(dirty.ports)
+	most := len(ids)
+	if a.apart {
+		most = piece
+	}
+	for len(ids) > 0 || dirty.node {
+		n := min(len(ids), most)
+		if err := a.write(ctx, ids[:n]); err != nil {
+			return err
+		}
+		ids, dirty.node = ids[n:], false
+	}
+	return nil
 }
 
 // order lists the ports that are not to be held. Those that go come first, since others may have their frontends.
@@ -63,7 +78,7 @@ func (a *run) order(ports map[plan.PortID]struct{}) []plan.PortID {
 func (a *run) write(ctx context.Context, ids []plan.PortID) error {
 	d := &a.delta
 	a.known.collect(d, a.rules, ids)
-	if err := a.readGoing(ctx, d); err != nil {
+	if err := a.readRetiring(ctx, ids); err != nil {
 		return err
 	}
 	err := a.send(ctx, d, func() {
@@ -115,7 +130,8 @@ func (a *run) collectChains(ctx context.Context) error {
 	return a.write(ctx, nil)
 }
 
-// send has the kernel take a delta, and calls taken as soon as it has: what goes last is not known to the delta's maker.
+// send has the kernel take a delta. It calls taken after the first transaction: if the second one fails, the kernel has
+// what is wanted, and more.
 func (a *run) send(ctx context.Context, d *delta, taken func()) error {
 	if size := d.size(); size > 0 {
 		a.batch.Reset()
@@ -146,7 +162,7 @@ func (a *run) reload(ctx context.Context, c *contents, replace bool) error {
 		return err
 	}
 	without := *c
-	without.ports = nil
+	without.ports, a.apart = nil, true
 	if err := a.load(ctx, &without, true); err != nil {
 		return err
 	}

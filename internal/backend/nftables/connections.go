@@ -2,6 +2,7 @@ package nftables
 
 import (
 	"context"
+	"iter"
 	"maps"
 
 	"sluice/internal/nft"
@@ -59,39 +60,53 @@ func (b *Backend) readCounts(ctx context.Context) error {
 // listOf is the list that an element of connections counts for, as its key.
 func listOf(e *nft.Element) uint32 { return nft.NewReader(e.Key).Uint32() }
 
-// readGoing reads what those lists have counted that a delta takes away.
-func (b *Backend) readGoing(ctx context.Context, d *delta) error {
-	for i := range d.remove[setConnections] {
-		e, found, err := b.find(ctx, setConnections, d.remove[setConnections][i].Key)
-		if err != nil {
-			return err
-		}
-		if found && b.counters.last != nil {
-			b.counters.last[listOf(&e)] = e.Packets
-		} else if found {
-			b.counters.last = map[uint32]uint64{listOf(&e): e.Packets}
+// readRetiring reads what those lists have counted that some ports have and will have no more.
+func (a *run) readRetiring(ctx context.Context, ids []plan.PortID) error {
+	for _, id := range ids {
+		for l := range retiring(a.known.ports[id], a.rules.ports[id]) {
+			e, found, err := a.find(ctx, setConnections, nft.Value{}.Uint32(l.number.key()))
+			if err != nil {
+				return err
+			}
+			if found {
+				a.counters.note(l.number.key(), e.Packets)
+			}
 		}
 	}
 	return nil
+}
+
+// retiring yields the lists that a port has and will have no more, unless it goes itself. Either may be nil.
+func retiring(old, now *port) iter.Seq[*list] {
+	return func(yield func(*list) bool) {
+		if old == nil || now == nil {
+			return
+		}
+		for i := range old.lists {
+			if l := &old.lists[i]; l.number != 0 && l.number != now.lists[i].number && !yield(l) {
+				return
+			}
+		}
+	}
+}
+
+func (c *counters) note(list uint32, n uint64) {
+	if c.last == nil {
+		c.last = map[uint32]uint64{}
+	}
+	c.last[list] = n
 }
 
 // retire keeps what the lists have counted that a port had and has no more. A port that goes is forgotten.
 func (c *counters) retire(id plan.PortID, old, now *port) {
 	if now == nil {
 		delete(c.gone, id)
-		return
 	}
-	if old == nil {
-		return
-	}
-	for i := range old.lists {
-		key := old.lists[i].number.key()
-		if n := c.last[key]; n > 0 && old.lists[i].number != now.lists[i].number {
-			if c.gone == nil {
-				c.gone = map[plan.PortID]uint64{}
-			}
-			c.gone[id] += n
-			delete(c.last, key)
+	for l := range retiring(old, now) {
+		if c.gone == nil {
+			c.gone = map[plan.PortID]uint64{}
 		}
+		c.gone[id] += c.last[l.number.key()]
+		delete(c.last, l.number.key())
 	}
 }

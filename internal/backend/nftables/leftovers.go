@@ -70,9 +70,12 @@ func (t *ofIPTables) isOwn(chain string) bool {
 		slices.ContainsFunc(portChains, func(prefix string) bool { return strings.HasPrefix(chain, prefix) })
 }
 
-// addChain takes in a chain of the table.
-func (t *ofIPTables) addChain(name string) {
+// addChain takes in a chain of any table of the family.
+func (t *ofIPTables) addChain(table, name string) {
 	switch {
+	case table == "mangle" && slices.Contains(kubeletChains, name):
+		t.guard.kubelet = true
+	case table != t.name:
 	case t.isOwn(name):
 		t.own[name] = true
 	case name == guardName && t.name == "filter":
@@ -142,15 +145,24 @@ func (t *ofIPTables) append(b *wire.Batch, more func() error) error {
 	return nil
 }
 
+// forgetChains forgets what addChain took in.
+func (t *ofIPTables) forgetChains() {
+	clear(t.own)
+	t.guard = guardChain{}
+}
+
 // forgetRules forgets what addRule took in.
 func (t *ofIPTables) forgetRules() {
 	t.held, t.jumps = map[string]bool{}, nil
 	t.guard = guardChain{exists: t.guard.exists, kubelet: t.guard.kubelet}
 }
 
-// isKubelets reports whether a chain tells that kubelet is at work.
-func isKubelets(c wire.Chain) bool {
-	return c.Table == "mangle" && slices.Contains(kubeletChains, c.Name)
+// errHeld tells of chains that stay.
+func (t *ofIPTables) errHeld() error {
+	if len(t.held) == 0 {
+		return nil
+	}
+	return fmt.Errorf("rules of others lead to these chains, which stay, emptied: %s", strings.Join(sortedNames(t.held), ", "))
 }
 
 func sortedNames(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }

@@ -28,15 +28,14 @@ func (a *run) begin(ctx context.Context) error {
 			return err
 		}
 	}
-	return a.writeWhole(func(c *contents) error {
+	return a.writeWhole(a.rules.takeDirty(), func(c *contents) error {
 		_, err := a.fill(ctx, c, have, read)
 		return err
 	})
 }
 
-// writeWhole has all that the Ruleset wants be written.
-func (a *run) writeWhole(write func(*contents) error) error {
-	dirty := a.rules.takeDirty()
+// writeWhole has all that the Ruleset wants be written, whatever of it is dirty.
+func (a *run) writeWhole(dirty dirt, write func(*contents) error) error {
 	doubt := a.doubt
 	a.doubt = sure
 	if err := write(a.known.wanted(a.rules, a.req.Hold)); err != nil {
@@ -85,7 +84,7 @@ func (a *run) rewrite(ctx context.Context) error {
 	if a.begun && a.doubt == others {
 		a.result.Restored = append(a.result.Restored, "table inet "+tableName)
 	}
-	return a.writeWhole(func(c *contents) error { return a.reload(ctx, c, true) })
+	return a.writeWhole(a.rules.takeDirty(), func(c *contents) error { return a.reload(ctx, c, true) })
 }
 
 // recheck makes the kernel hold again what it is known to have held. It tells what it did not.

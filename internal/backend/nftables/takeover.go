@@ -1,10 +1,11 @@
 package nftables
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"maps"
 
 	"sluice/internal/nft/wire"
 )
@@ -21,90 +22,79 @@ func (b *Backend) CleanupIPTables(ctx context.Context) (removed []string, err er
 	}
 	var errs []error
 	for _, family := range []uint8{wire.FamilyIPv4, wire.FamilyIPv6} {
-		tables, err := b.readIPTables(ctx, family)
-		if err != nil {
-			return removed, err
-		}
-		for _, t := range tables {
-			found := t.found()
-			if found == "" {
-				continue
+		for _, name := range []string{"filter", "nat", "mangle"} {
+			found, err := b.removeIPTable(ctx, family, name)
+			if found != "" && err == nil {
+				removed = append(removed, found)
 			}
-			if err := b.removeIPTables(ctx, t); err != nil {
-				errs = append(errs, fmt.Errorf("clean up %s: %w", t, err))
-				continue
-			}
-			removed = append(removed, found)
+			errs = append(errs, err)
 		}
 	}
 	return removed, errors.Join(errs...)
 }
 
-// readIPTables finds what a proxy left in the tables of a family.
-func (b *Backend) readIPTables(ctx context.Context, family uint8) (tables []*ofIPTables, err error) {
-	for _, name := range []string{"filter", "nat", "mangle"} {
-		tables = append(tables, newOfIPTables(family, name))
-	}
-	kubelet := false
-	kind, request := wire.ListChains(family)
-	err = b.dump(ctx, kind, request, func() {}, func(data []byte) error {
-		c, err := wire.DecodeChain(data)
-		for _, t := range tables {
-			if c.Table == t.name {
-				t.addChain(c.Name)
-			}
+// removeIPTable removes the chains of one table, and tells what there was. The kernel tells of chains that are held by
+// what is no rule.
+func (b *Backend) removeIPTable(ctx context.Context, family uint8, name string) (found string, err error) {
+	held := map[string]bool{}
+	for {
+		t, err := b.readIPTable(ctx, family, name)
+		if err != nil {
+			return found, err
 		}
-		kubelet = kubelet || isKubelets(c)
+		found = cmp.Or(found, t.found())
+		if t.found() == "" {
+			return found, nil
+		}
+		maps.Copy(t.held, held)
+		busy, err := b.tryRemove(ctx, t)
+		if len(busy) == 0 || held[busy[0]] {
+			if err = cmp.Or(err, t.errHeld()); err != nil {
+				err = fmt.Errorf("clean up %s: %w", t, err)
+			}
+			return found, err
+		}
+		for _, chain := range busy {
+			held[chain] = true
+		}
+	}
+}
+
+// readIPTable finds what a proxy left in a table.
+func (b *Backend) readIPTable(ctx context.Context, family uint8, name string) (*ofIPTables, error) {
+	t := newOfIPTables(family, name)
+	kind, request := wire.ListChains(family)
+	err := b.dump(ctx, kind, request, t.forgetChains, func(data []byte) error {
+		c, err := wire.DecodeChain(data)
+		t.addChain(c.Table, c.Name)
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read chains: %w", err)
 	}
-	for _, t := range tables {
-		t.guard.kubelet = kubelet
-		if len(t.own) == 0 && !t.guard.exists {
-			continue
-		}
-		kind, request := wire.ListRules(family, t.name, "")
-		err := b.dump(ctx, kind, request, t.forgetRules, func(data []byte) error {
-			r, err := wire.DecodeRule(data)
-			t.addRule(r, data)
-			return err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("read rules of %s: %w", t, err)
-		}
+	if len(t.own) == 0 && !t.guard.exists {
+		return t, nil
 	}
-	return tables, nil
+	kind, request = wire.ListRules(family, t.name, "")
+	err = b.dump(ctx, kind, request, t.forgetRules, func(data []byte) error {
+		r, err := wire.DecodeRule(data)
+		t.addRule(r, data)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read rules of %s: %w", t, err)
+	}
+	return t, nil
 }
 
-// removeIPTables removes the chains. The kernel tells of those that are held by what is no rule.
-func (b *Backend) removeIPTables(ctx context.Context, t *ofIPTables) error {
+// tryRemove removes what can go, and tells as well which chains something else leads to.
+func (b *Backend) tryRemove(ctx context.Context, t *ofIPTables) (busy []string, err error) {
 	if t.guard.goes() && b.deps.RouteLocalnet != nil && !b.localhost {
 		// The guard goes after what it guards: packets to loopback addresses must not get in between.
 		if err := b.deps.RouteLocalnet(false); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	for {
-		busy, err := b.tryRemoveIPTables(ctx, t)
-		switch {
-		case len(busy) == 0 && err == nil && len(t.held) > 0:
-			return fmt.Errorf("rules of others lead to these chains, which stay, emptied: %s", strings.Join(sortedNames(t.held), ", "))
-		case len(busy) == 0:
-			return err
-		}
-		for _, name := range busy {
-			if t.held[name] {
-				return err
-			}
-			t.held[name] = true
-		}
-	}
-}
-
-// tryRemoveIPTables tells as well which chains something else leads to.
-func (b *Backend) tryRemoveIPTables(ctx context.Context, t *ofIPTables) (busy []string, err error) {
 	batch := wire.NewBatchFor(t.family, t.name)
 	limit := min(loadBatch, b.socket.Limit()-batchRest)
 	send := func() error {

@@ -89,7 +89,8 @@ func TestCleanupIPTables(t *testing.T) {
 
 // What is kubelet's stays, and so does what others' rules and maps lead to.
 func TestCleanupIPTablesSparesOthers(t *testing.T) {
-	b := inKernel(t)
+	b, f := withFaults(t)
+	f.limit = 2 << 10 // so that it takes several transactions
 	restore(t, strings.ReplaceAll(leftByProxy, "TO", "10.244.1.9")+`*mangle
 :KUBE-KUBELET-CANARY - [0:0]
 COMMIT
