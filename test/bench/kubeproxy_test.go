@@ -37,32 +37,14 @@ func (k *kubeProxy) close() {
 	}
 }
 
-// kubeProxyWhole is up to how many Services all are loaded in one transaction, as kube-proxy does it. The time for that
-// grows with the square, so more of them are loaded by kubeProxyPiece, which kube-proxy cannot.
-const (
-	kubeProxyWhole = 1000
-	kubeProxyPiece = 250
-)
-
-// load measures the whole table, once.
+// load measures the whole table, once, in one transaction as kube-proxy does it.
 func (k *kubeProxy) load() []cost {
 	if k == nil {
 		return nil
 	}
 	k.Helper()
-	piece := kubeProxyPiece
-	if k.crowd.Services <= kubeProxyWhole {
-		piece = kubeProxyWhole
-	}
-	texts := kubeProxyTable(k.crowd, piece)
-	return []cost{measure(k.B, func() error {
-		for _, text := range texts {
-			if err := runNFT(k.node, text); err != nil {
-				return err
-			}
-		}
-		return nil
-	})}
+	text := kubeProxyTable(k.crowd, k.crowd.Services)[0]
+	return []cost{measure(k.B, func() error { return runNFT(k.node, text) })}
 }
 
 // change measures one change, some times.

@@ -22,7 +22,8 @@ import (
 // pathSizes are the numbers of Services through the first and last of which connections go.
 var pathSizes = []int{10, 1000, 30_000}
 
-// pathPiece is how many Services of kube-proxy's layout are loaded at once where only the outcome matters.
+// pathPiece is how many Services of kube-proxy's layout are loaded at once where only the outcome matters: all at once
+// takes longer.
 const pathPiece = 3000
 
 // rounds and burst: each variant has a burst of connections in each round, so that what disturbs the machine disturbs
@@ -48,7 +49,7 @@ func BenchmarkPath(b *testing.B) {
 		}
 		routes = append(routes, newRoute(b, "Sluice, 1000 Services, without counting connections", pathCrowd(1000), writeUncounted))
 		interleave(b, routes)
-		t := grid{head: []string{"", "connect, p50 µs", "÷ direct", "last Service", "÷ direct", "connections/s", "÷ direct", "last Service", "÷ direct"}}
+		t := grid{head: []string{"", "connect: first, p50 µs", "÷ direct", "last", "÷ direct", "connections/s: first", "÷ direct", "last", "÷ direct"}}
 		for _, r := range routes {
 			t.add(r.row(direct)...)
 			r.end(b)
