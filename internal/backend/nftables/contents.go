@@ -100,22 +100,28 @@ func (c *contents) elements(set setID, refs references) iter.Seq[*nft.Element] {
 }
 
 func (c *contents) sharedElements(set setID, refs references, yield func(*nft.Element) bool) {
-	var e nft.Element
-	keys := (*port).addresses
-	if set.ofIPv4() == setHairpin {
-		keys = (*port).hairpins
-	}
-	for _, p := range c.ports {
-		if p.family() != set.family() {
-			continue
+	var (
+		e    nft.Element
+		of   *port
+		more = true
+	)
+	take := func(k sharedKey) bool {
+		if k.set == set && refs.gain(k) {
+			e = k.element(of.plan.ID.Service)
+			more = yield(&e)
 		}
-		for k := range func(yield func(sharedKey) bool) { keys(p, yield) } {
-			if k.set != set || !refs.gain(k) {
-				continue
-			}
-			if e = k.element(p.plan.ID.Service); !yield(&e) {
-				return
-			}
+		return more
+	}
+	for _, of = range c.ports {
+		switch {
+		case of.family() != set.family():
+		case set.ofIPv4() == setHairpin:
+			of.hairpins(take)
+		default:
+			of.addresses(take)
+		}
+		if !more {
+			return
 		}
 	}
 }

@@ -18,7 +18,7 @@ func (p *port) elements(set setID, e *nft.Element, yield func(*nft.Element) bool
 		l := &p.lists[i]
 		n, element := l.part(set)
 		for i := range n {
-			if *e = element(p, i); !yield(e) {
+			if *e = element(l, p, i); !yield(e) {
 				return false
 			}
 		}
@@ -64,26 +64,26 @@ func (p *port) tally(counts *[setCount]int, by int) {
 }
 
 // part is the number of elements that the list has in a set, and what makes them.
-func (l *list) part(set setID) (n int, element func(*port, int) nft.Element) {
+func (l *list) part(set setID) (n int, element func(*list, *port, int) nft.Element) {
 	if l.number == 0 {
 		return 0, nil
 	}
 	switch set {
 	case setConnections:
-		return 1, func(p *port, _ int) nft.Element { return l.connections(p.plan.ID) }
+		return 1, func(l *list, p *port, _ int) nft.Element { return l.connections(p.plan.ID) }
 	case setRoundRobin:
 		if l.bucket == bucketRoundRobin {
 			n = 1
 		}
-		return n, func(*port, int) nft.Element { return l.turns() }
+		return n, func(l *list, _ *port, _ int) nft.Element { return l.turns() }
 	}
 	switch set.ofIPv4() {
 	case setEndpoints:
-		return len(l.slots), func(_ *port, i int) nft.Element { return l.slot(i) }
+		return len(l.slots), func(l *list, _ *port, i int) nft.Element { return l.slot(i) }
 	case setAffineSlots:
-		return l.affineSlots(), func(_ *port, i int) nft.Element { return l.affineSlot(i) }
+		return l.affineSlots(), func(l *list, _ *port, i int) nft.Element { return l.affineSlot(i) }
 	case setAffineEndpoints:
-		return len(l.affine), func(_ *port, i int) nft.Element { return l.affineEndpoint(i) }
+		return len(l.affine), func(l *list, _ *port, i int) nft.Element { return l.affineEndpoint(i) }
 	}
 	return 0, nil
 }
