@@ -176,13 +176,15 @@ func (a *run) once(ctx context.Context) error {
 
 // routeLocalnet has the kernel route loopback addresses, now that the rules guard them.
 func (a *run) routeLocalnet() error {
-	if a.localhost == a.rules.structure.localhost && !a.req.Recheck || a.deps.RouteLocalnet == nil || !a.rules.structure.localhost {
+	done := a.localhost && !a.req.Recheck
+	a.localhost = a.rules.structure.localhost && a.deps.RouteLocalnet != nil
+	if done || !a.localhost {
 		return nil
 	}
 	if err := a.deps.RouteLocalnet(true); err != nil {
+		a.localhost = false
 		return &backend.FamilyError{Family: model.IPv4, Err: err}
 	}
-	a.localhost = true
 	return nil
 }
 
