@@ -86,10 +86,7 @@ func restore(b *testing.B, v iptexec.Variant, text []byte, flush bool) error {
 // newNode is a machine with nothing in its kernel.
 func newNode(b *testing.B) *lab.Host {
 	b.Helper()
-	l, err := lab.Up(lab.Topology{Node: lab.Machine{Name: "node", Addresses: lab.Reference().Node.Addresses[:1]}})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = l.Close() })
-	return l.Node()
+	node, end := emptyNode(b)
+	b.Cleanup(end)
+	return node
 }

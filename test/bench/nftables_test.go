@@ -25,7 +25,7 @@ func crowds() []crowd.Crowd {
 const (
 	loads   = 5
 	repeats = 101
-	slow    = 5 // of what takes kube-proxy's layout a second
+	slow    = 5 // of a change in kube-proxy's layout, which takes a tenth of a second
 )
 
 // BenchmarkNFTables compares what Sluice takes for a table of nf_tables with the bare cost of its elements, and with
