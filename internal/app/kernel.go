@@ -47,8 +47,12 @@ func forDaemon(set func(on bool) error, log *slog.Logger) func(on bool) error {
 	told := false
 	return func(on bool) error {
 		err := set(on)
-		if err != nil && !told {
+		switch {
+		case err == nil || told:
+		case on:
 			log.Warn("node ports do not answer on loopback addresses", "error", err)
+		default:
+			log.Warn("the network may reach loopback addresses, which were opened for node ports", "error", err)
 		}
 		told = err != nil
 		return nil

@@ -14,7 +14,11 @@ func (b *Backend) Cleanup(ctx context.Context) error {
 	if err := b.open(); err != nil {
 		return err
 	}
-	if err := b.unroute(ctx); err != nil {
+	have, err := b.readFrame(ctx)
+	if err != nil {
+		return err
+	}
+	if err := b.unroute(have); err != nil {
 		return err
 	}
 	b.known = nil
@@ -24,13 +28,10 @@ func (b *Backend) Cleanup(ctx context.Context) error {
 	return b.commit(ctx)
 }
 
-func (b *Backend) unroute(ctx context.Context) error {
-	if b.deps.RouteLocalnet == nil {
+// unroute has the kernel no longer route loopback addresses, if a table that is there guards them and is about to go.
+func (b *Backend) unroute(have *frame) error {
+	if b.deps.RouteLocalnet == nil || have == nil || !have.guardsLoopback() {
 		return nil
-	}
-	have, err := b.readFrame(ctx)
-	if err != nil || have == nil || !have.guardsLoopback() {
-		return err
 	}
 	b.localhost = false
 	return b.deps.RouteLocalnet(false)

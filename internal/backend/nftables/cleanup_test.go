@@ -81,3 +81,28 @@ func TestCleanupUnroutesLoopback(t *testing.T) {
 		_ = b.Close()
 	}
 }
+
+// So it does where a process serves no node ports on localhost any more, as one before did.
+func TestRestartUnroutesLoopback(t *testing.T) {
+	inKernel(t)
+	w := newRig(t, service(1, 5))
+	cfg := testConfig()
+	cfg.NodePortAddresses.Localhost = true
+	for _, start := range []struct{ localhost, told bool }{{true, true}, {false, true}, {false, false}} {
+		var told []bool
+		b := New(DefaultOptions(), Deps{RouteLocalnet: func(on bool) error {
+			told = append(told, on)
+			if !strings.Contains(nftProgram(t, "", "list", "chain", "inet", "sluice", "filter-input"), "127.0.0.0/8") {
+				t.Errorf("told %t without the guard", on)
+			}
+			return nil
+		}})
+		cfg.LocalhostNodePorts = start.localhost
+		w.planner.SetConfig(cfg)
+		apply(t, b, w.restarted().rules)
+		if len(told) != b2i(start.told) || start.told && told[0] != start.localhost {
+			t.Errorf("localhost %t: the kernel was told %v", start.localhost, told)
+		}
+		_ = b.Close()
+	}
+}
