@@ -25,6 +25,8 @@ type Backend struct {
 	mu       sync.Mutex
 	socket   Socket   // nil: not yet open
 	listener Listener // nil: nobody listens
+	// changed is how who listens asks for an Apply.
+	changed func()
 	// known is what the kernel has, nil if that was never read, and doubt why it may be otherwise. It was written for of.
 	known *written
 	doubt doubt
@@ -149,7 +151,8 @@ func (a *run) apply(ctx context.Context) error {
 		err := a.once(ctx)
 		switch {
 		case err == nil && (a.doubt == sure || try > 1):
-			return a.routeLocalnet() // in doubt, the next Apply looks: others may be at it all the time
+			a.askToLook() // others may be at it all the time
+			return a.routeLocalnet()
 		case try == tries || err != nil && !isStale(err) && !isUnclear(err):
 			return err
 		case isStale(err):
@@ -188,8 +191,12 @@ func (a *run) routeLocalnet() error {
 	return nil
 }
 
-// commit has the kernel take the batch. The error names what it is about.
+// commit has the kernel take the batch. The error names what it is about. An empty one would be no transaction, and must
+// not be counted as one.
 func (b *Backend) commit(ctx context.Context) error {
+	if b.batch.Empty() {
+		return nil
+	}
 	err := b.socket.Commit(ctx, b.batch.Finish())
 	switch {
 	case err == nil:

@@ -318,6 +318,41 @@ func TestDriftDuringLoad(t *testing.T) {
 	restarts(t, w)
 }
 
+// flushing is a Listener of which somebody knows when it listens again.
+type flushing struct {
+	Listener
+	before func() // each Resume
+}
+
+func (l *flushing) Resume() error {
+	l.before()
+	return l.Listener.Resume()
+}
+
+// If others are at it in each load of an Apply, that ends, and asks for another one.
+func TestDriftDuringEveryLoad(t *testing.T) {
+	b := inKernel(t)
+	flushes := 0
+	b.deps.Listen = func(ours uint32) (Listener, error) {
+		l, err := listen(ours)
+		return &flushing{Listener: l, before: func() {
+			if flushes > 0 {
+				flushes--
+				nftFile(t, "flush ruleset")
+			}
+		}}, err
+	}
+	w := newRig(t, service(1, 5, 6, 7))
+	watched := watch(t, b)
+	for range 3 {
+		flushes = 2
+		apply(t, b, w.rules)
+		watched.wait(t)
+	}
+	apply(t, b, w.rules)
+	restarts(t, w)
+}
+
 // To replace the table keeps clients at their endpoints, and the counts.
 func TestRebuildKeepsWhatClientsLeft(t *testing.T) {
 	l := upLab(t)

@@ -61,6 +61,13 @@ func (a *run) rebase(ctx context.Context) error {
 	return err
 }
 
+// askToLook asks for another Apply if this one ends in doubt: what others did while nobody listened is not told again.
+func (b *Backend) askToLook() {
+	if b.doubt != sure && b.listener != nil {
+		b.changed()
+	}
+}
+
 // deafly does what makes many changes of ours: the kernel would tell our listener of each, only to have it dropped. What
 // others do meanwhile is not heard either, but shows in the generation.
 func (a *run) deafly(ctx context.Context, f func() error) error {

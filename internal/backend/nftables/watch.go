@@ -8,7 +8,7 @@ import (
 // Watch has the kernel tell of the transactions of others, and calls changed when one touches our table. See
 // [backend.Watcher].
 func (b *Backend) Watch(ctx context.Context, changed func()) (err error) {
-	l, err := b.listen()
+	l, err := b.listen(changed)
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (b *Backend) Watch(ctx context.Context, changed func()) (err error) {
 }
 
 // listen begins before the next Apply reads anything, so that nothing happens in between.
-func (b *Backend) listen() (Listener, error) {
+func (b *Backend) listen(changed func()) (Listener, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err := b.open(); err != nil {
@@ -43,7 +43,7 @@ func (b *Backend) listen() (Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.listener = l
+	b.listener, b.changed = l, changed
 	b.drift.begin()
 	return l, nil
 }
