@@ -101,6 +101,7 @@ const (
 
 // Element is an element of a Set.
 type Element struct {
+	// Key is empty for the element of all keys that no other has, of which there may be one.
 	Key Value
 	// End is the last key of a range (inclusive), for an Interval set; empty: the key alone. Of concatenations it is
 	// one End for each field, concatenated.

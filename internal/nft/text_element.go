@@ -48,8 +48,11 @@ func (s *Set) appendKey(b []byte, e *Element) []byte {
 	return b
 }
 
-// AppendValue appends v, whose fields are given: `10.244.0.1 . 8080`.
+// AppendValue appends v, whose fields are given: `10.244.0.1 . 8080`. An empty key is one for all: `*`.
 func AppendValue(b []byte, fields []Field, v Value) []byte {
+	if v.IsZero() {
+		return append(b, '*')
+	}
 	for i, f := range fields {
 		if i > 0 {
 			b = append(b, " . "...)

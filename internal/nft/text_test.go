@@ -117,7 +117,7 @@ func TestElementString(t *testing.T) {
 			nft.Element{Key: v().Uint32(0x14), Verdict: nft.Verdict{Kind: nft.Goto, Chain: "random-2"}},
 		},
 		{"0 : 10.0.0.1 . 65535", nft.Set{Key: field(nft.Integer), Data: field(nft.IPv4Addr, nft.InetService)}, nft.Element{Key: v().Uint32(0), Data: v().Addr(ip("10.0.0.1")).Port(65535)}},
-		{"0.0.0.0 . 0 . 0", nft.Set{Key: frontend}, nft.Element{}},
+		{"*", nft.Set{Key: frontend}, nft.Element{}},
 	}
 	for _, tt := range tests {
 		if got := tt.set.ElementString(&tt.e); got != tt.want {

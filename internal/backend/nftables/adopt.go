@@ -32,6 +32,7 @@ func (h *held) size(set setID, size uint32) {
 func (h *held) take(set setID, e *nft.Element) {
 	key, data := nft.NewReader(e.Key), nft.NewReader(e.Data)
 	switch {
+	case e.Key.IsZero(): // one for all keys
 	case set == setBuckets:
 		n := bucketNumber(key.Uint32() & maskBucket >> shiftBucket)
 		if b, ok := bucketOf(e.Verdict.Chain); ok && n >= firstBucket {

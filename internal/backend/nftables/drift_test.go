@@ -61,6 +61,9 @@ var drifts = []struct{ name, nft, want string }{
 	{"an element is added", "add element inet sluice services4 { 10.96.0.77 . tcp . 80 : 0:1 }", "element 10.96.0.77 . tcp . 80 of services4"},
 	{"a shared element is added", "add element inet sluice cluster-ips4 { 10.96.0.77 }", "element 10.96.0.77 of cluster-ips4"},
 	{"a range is added", "add element inet sluice service-cidrs4 { 10.97.0.0/16 }", "element 10.97.0.0 of service-cidrs4"},
+	{"a slot for all keys is added", "add element inet sluice endpoints4 { * : 10.244.1.99 . 1 }", "element * of endpoints4"},
+	{"a route for all keys is added", "add element inet sluice services4 { * : 0:100e }", "element * of services4"},
+	{"a source of all keys is added", "add element inet sluice allowed4 { * }", "element * of allowed4"},
 	{"an element is changed", "delete element inet sluice services4 { 10.96.0.1 . tcp . 80 }; add element inet sluice services4 { 10.96.0.1 . tcp . 80 : 0:1 }", "element 10.96.0.1 . tcp . 80 of services4 (default/service-1:http)"},
 	{"a map is flushed", "flush map inet sluice services4", "element 10.96.0.1 . tcp . 80 of services4 (default/service-1:http)"},
 	{"a chain is flushed", "flush chain inet sluice services4", "rules of chain services4"},
@@ -68,6 +71,7 @@ var drifts = []struct{ name, nft, want string }{
 	{"a rule is added", "add rule inet sluice balance accept", "rules of chain balance"},
 	{"a chain is added", "add chain inet sluice other", "chain other"},
 	{"a set is added", "add set inet sluice other { type ipv4_addr; }", "set other"},
+	{"the table is put to sleep", "add table inet sluice { flags dormant; }", "flags of table inet sluice"},
 	{"the table is deleted", "delete table inet sluice", "table inet sluice"},
 	{"all is flushed", "flush ruleset", "table inet sluice"},
 }

@@ -11,8 +11,10 @@ import (
 // frame is what the kernel's table has besides elements: sets, chains, and the hashes by which rules of ours are known.
 type frame struct {
 	exists bool
-	sets   map[string]wire.Set
-	chains map[string]*haveChain
+	// dormant is set if the kernel enters none of the chains.
+	dormant bool
+	sets    map[string]wire.Set
+	chains  map[string]*haveChain
 }
 
 // haveChain is a chain and the hashes of its rules, 0 for one that is not of ours.
@@ -24,6 +26,13 @@ type haveChain struct {
 
 func newFrame() *frame {
 	return &frame{sets: map[string]wire.Set{}, chains: map[string]*haveChain{}}
+}
+
+// addTable takes in a table; those of others are passed over.
+func (f *frame) addTable(t wire.Table) {
+	if t.Name == tableName {
+		f.exists, f.dormant = true, t.Dormant
+	}
 }
 
 func (f *frame) addSet(s wire.Set) {
@@ -71,6 +80,9 @@ func (h *haveChain) hooked(c *nft.Chain) bool {
 // compareFrame collects the chains of lists that differ, which a delta can write, and tells what else differs: then the
 // table must be made anew.
 func (d *delta) compareFrame(c *contents, have *frame) (broken []string) {
+	if have.dormant {
+		broken = append(broken, "flags of table inet "+tableName)
+	}
 	wanted := map[string]bool{}
 	for def := range c.sets {
 		wanted[def.Name] = true

@@ -54,6 +54,9 @@ func (b *Backend) Compare(ctx context.Context, r *Ruleset) (lines []string, err 
 
 // frameLines are about what is no element.
 func (c *contents) frameLines(have *frame) (lines []string) {
+	if have.dormant {
+		lines = append(lines, "-table inet "+tableName+" { flags dormant; }", "+table inet "+tableName)
+	}
 	line := func(sign, kind, name string) {
 		lines = append(lines, fmt.Sprintf("%s%s inet %s %s", sign, kind, tableName, name))
 	}

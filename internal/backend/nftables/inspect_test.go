@@ -62,6 +62,11 @@ func TestCompare(t *testing.T) {
 			"delete element inet sluice cluster-ips4 { 10.96.0.1 }; add element inet sluice cluster-ips4 { 10.96.7.7 }",
 			[]string{`+element inet sluice cluster-ips4 { 10.96.0.1 comment "default/service-1" }`, "-element inet sluice cluster-ips4 { 10.96.7.7 }"},
 		},
+		"an element for all keys": {"add element inet sluice cluster-ips4 { * }", []string{"-element inet sluice cluster-ips4 { * }"}},
+		"a sleeping table": {
+			"add table inet sluice { flags dormant; }",
+			[]string{"-table inet sluice { flags dormant; }", "+table inet sluice"},
+		},
 		"a chain":  {"add chain inet sluice mine", []string{"-chain inet sluice mine"}},
 		"a set":    {"add set inet sluice mine { type ipv4_addr; }", []string{"-set inet sluice mine"}},
 		"a rule":   {"add rule inet sluice masquerade-all drop", []string{"-rule inet sluice masquerade-all # not one that is made here"}},

@@ -106,11 +106,12 @@ func (b *Backend) find(ctx context.Context, set setID, key nft.Value) (e nft.Ele
 // readFrame reads what our table has besides elements, nil if there is no table.
 func (b *Backend) readFrame(ctx context.Context) (*frame, error) {
 	f := newFrame()
-	if err := b.readTables(ctx, wire.FamilyInet, func(t wire.Table) { f.exists = f.exists || t.Name == tableName }); err != nil || !f.exists {
+	err := b.readTables(ctx, wire.FamilyInet, f.addTable)
+	if err != nil || !f.exists {
 		return nil, err
 	}
 	kind, request := wire.ListSets(tableName)
-	err := b.dump(ctx, kind, request, func() { clear(f.sets) }, func(data []byte) error {
+	err = b.dump(ctx, kind, request, func() { clear(f.sets) }, func(data []byte) error {
 		s, err := wire.DecodeSet(data)
 		f.addSet(s)
 		return err

@@ -11,6 +11,7 @@ type Table struct {
 	Family  uint8
 	Name    string
 	Handle  uint64
+	Dormant bool // its chains are not entered
 	Comment string
 }
 
@@ -22,6 +23,8 @@ func DecodeTable(data []byte) (t Table, err error) {
 		switch kind {
 		case tableName:
 			t.Name = text(v)
+		case tableFlags:
+			t.Dormant = r.uint32(v)&tableDormant != 0
 		case tableHandle:
 			t.Handle = r.uint64(v)
 		case tableUserdata:

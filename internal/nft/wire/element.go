@@ -100,17 +100,26 @@ func (b *Batch) closeList() {
 }
 
 func (b *Batch) key(e *nft.Element) {
-	b.buf.value(elemKey, &e.Key, b.list.keyLen)
-	if !b.list.rangesByField {
+	b.buf.key(&e.Key, b.list.keyLen)
+	if !b.list.rangesByField || e.Key.IsZero() {
 		return
 	}
 	b.buf.value(elemKeyEnd, lastKey(e), b.list.keyLen)
 }
 
+// key appends a key of n bytes, or that the element is the one for all other keys.
+func (a *attrs) key(key *nft.Value, n int) {
+	if key.IsZero() {
+		a.uint32(elemFlags, elemCatchAll)
+		return
+	}
+	a.value(elemKey, key, n)
+}
+
 // behindEnd appends the first key that is no longer in the range, flagged as its end. At the top of the space there is
 // none.
 func (b *Batch) behindEnd(e *nft.Element) {
-	if !b.list.rangesByEnds || b.isTop(e) {
+	if !b.list.rangesByEnds || e.Key.IsZero() || b.isTop(e) {
 		return
 	}
 	at := b.buf.nest(listElem)

@@ -59,6 +59,8 @@ const (
 	tableFlags    = 2
 	tableHandle   = 4
 	tableUserdata = 6
+
+	tableDormant = 1 // enum nft_table_flags
 )
 
 // enum nft_chain_attributes
@@ -139,6 +141,7 @@ const (
 	elemExprs      = 11
 
 	elemIntervalEnd = 1 // enum nft_set_elem_flags
+	elemCatchAll    = 2
 )
 
 // enum nft_gen_attributes

@@ -14,12 +14,13 @@ func Ranges(s *nft.Set, elements []Element) (ranges []nft.Element) {
 	sorted := slices.Clone(elements)
 	slices.SortFunc(sorted, byKey)
 	for i, e := range sorted {
-		if e.Behind {
+		switch {
+		case e.Behind:
 			continue
-		}
-		if i+1 < len(sorted) {
+		case e.Key.IsZero(): // it has no end
+		case i+1 < len(sorted):
 			e.End = before(sorted[i+1].Key, n)
-		} else {
+		default:
 			e.End = top(e.Key, n)
 		}
 		if e.End == e.Key {

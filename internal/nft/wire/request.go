@@ -35,14 +35,14 @@ func ListElements(table, set string) (kind uint16, data []byte) {
 	return GetElement, a
 }
 
-// FindElement asks for the element at a key. It is no dump.
+// FindElement asks for the element at a key, an empty one for that of all other keys. It is no dump.
 func FindElement(table string, s *nft.Set, key nft.Value) (kind uint16, data []byte) {
 	a := request(FamilyInet)
 	a.text(listTable, table)
 	a.text(listSet, s.Name)
 	at := a.nest(listElements)
 	element := a.nest(listElem)
-	a.value(elemKey, &key, keyLen(s.Key))
+	a.key(&key, keyLen(s.Key))
 	a.close(element)
 	a.close(at)
 	return GetElement, a
