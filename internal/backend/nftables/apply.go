@@ -153,7 +153,7 @@ func (a *run) apply(ctx context.Context) error {
 		case err == nil && (a.doubt == sure || try > 1):
 			a.askToLook() // others may be at it all the time
 			return a.routeLocalnet()
-		case try == tries || err != nil && !isStale(err) && !isUnclear(err):
+		case try == tries || err != nil && !isStale(err) && !isUnclear(err) && !isTooLarge(err):
 			return err
 		case isStale(err):
 			a.doubt = others
@@ -226,7 +226,7 @@ func (b *Backend) explain(err error) error {
 // isRefusal reports whether the kernel took offence at something in a batch, and left everything as it was.
 func isRefusal(err error) bool {
 	refused, ok := errors.AsType[nfnl.Errors](err)
-	return ok && refused[0].Seq != 0 || errors.Is(err, nfnl.ErrTooLarge)
+	return ok && refused[0].Seq != 0 || isTooLarge(err)
 }
 
 // busyChains are the chains that the kernel did not delete because something leads to them.
@@ -245,6 +245,9 @@ func isStale(err error) bool {
 	return isRefusal(err) && (errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.EEXIST) ||
 		errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.EBUSY))
 }
+
+// isTooLarge reports whether a batch was more than the socket takes, of which the kernel was not even told.
+func isTooLarge(err error) bool { return errors.Is(err, nfnl.ErrTooLarge) }
 
 // isUnclear reports whether it is worth a look what became of something.
 func isUnclear(err error) bool {

@@ -101,6 +101,9 @@ func (a *run) write(ctx context.Context, ids []plan.PortID) error {
 		}
 		a.apart = true
 		return a.write(ctx, ids)
+	case len(ids) == 1 && isTooLarge(err):
+		a.rules.markDirty(dirt{table: true}) // which may take several transactions
+		return err
 	case len(ids) == 1:
 		a.refuse(ids[0], nameError(ids[0], err))
 		return nil

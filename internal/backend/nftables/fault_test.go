@@ -291,6 +291,15 @@ func TestSmallBuffer(t *testing.T) {
 		t.Errorf("refused %v", got.Refused)
 	}
 	restarts(t, w)
+	var many []netip.Addr
+	for i := range 1000 {
+		many = append(many, netip.AddrFrom4([4]byte{10, 244, byte(2 + i>>8), byte(i)}))
+	}
+	w.change(serviceWith(7, many, nil)) // by itself more than the socket takes
+	if got := apply(t, b, w.rules); len(got.Refused) != 0 {
+		t.Errorf("refused %v", got.Refused)
+	}
+	restarts(t, w)
 }
 
 // What others do while a table is filled, and nobody listens, is found by the same Apply.
