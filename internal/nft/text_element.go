@@ -28,7 +28,7 @@ func (s *Set) AppendElement(b []byte, e *Element) []byte {
 	b = appendComment(b, e.Comment)
 	switch {
 	case s.Verdicts:
-		b = AppendStatement(append(b, " : "...), e.Verdict)
+		b = appendStatement(append(b, " : "...), e.Verdict)
 	case len(s.Data) > 0:
 		b = AppendValue(append(b, " : "...), s.Data, e.Data)
 	}

@@ -5,11 +5,8 @@ import (
 	"strconv"
 )
 
-// ExprString is an expression as nft writes it.
-func ExprString(e Expr) string { return string(AppendExpr(nil, e)) }
-
-// AppendExpr appends ExprString to b.
-func AppendExpr(b []byte, e Expr) []byte {
+// appendExpr appends an expression as nft writes it.
+func appendExpr(b []byte, e Expr) []byte {
 	switch e := e.(type) {
 	case Meta:
 		// nft leaves the word meta out where a name can be nothing else.
@@ -26,12 +23,12 @@ func AppendExpr(b []byte, e Expr) []byte {
 	case Numgen:
 		return e.append(b)
 	case Bits:
-		b = append(AppendExpr(b, e.Of), " "+string(e.Op)+" "...)
+		b = append(appendExpr(b, e.Of), " "+string(e.Op)+" "...)
 		return appendNumber(b, e.Of, e.By)
 	case Concat:
 		return e.append(b)
 	case Lookup:
-		return append(append(AppendExpr(b, e.Key), " map @"...), e.Map...)
+		return append(append(appendExpr(b, e.Key), " map @"...), e.Map...)
 	default:
 		panic(fmt.Sprintf("nft: no text for expression %T", e))
 	}
@@ -50,7 +47,7 @@ func (e Concat) append(b []byte) []byte {
 		if i > 0 {
 			b = append(b, " . "...)
 		}
-		b = AppendExpr(b, part)
+		b = appendExpr(b, part)
 	}
 	return b
 }

@@ -40,7 +40,7 @@ func (r Rule) append(b []byte) []byte {
 		if i > 0 {
 			b = append(b, ' ')
 		}
-		b = AppendStatement(b, s)
+		b = appendStatement(b, s)
 	}
 	return appendComment(b, r.Comment)
 }
@@ -111,7 +111,7 @@ func appendFields(b []byte, fields []Field, byExpression bool) []byte {
 			b = append(b, " . "...)
 		}
 		if byExpression {
-			b = AppendExpr(b, f.Expr())
+			b = appendExpr(b, f.Expr())
 		} else {
 			b = append(b, f.Type.String()...)
 		}

@@ -6,30 +6,27 @@ import (
 	"strings"
 )
 
-// StatementString is a statement as nft writes it.
-func StatementString(s Statement) string { return string(AppendStatement(nil, s)) }
-
-// AppendStatement appends StatementString to b.
-func AppendStatement(b []byte, s Statement) []byte {
+// appendStatement appends a statement as nft writes it.
+func appendStatement(b []byte, s Statement) []byte {
 	switch s := s.(type) {
 	case Is:
 		return s.append(b)
 	case IsName:
-		return append(append(appendNot(AppendExpr(b, s.Left), s.Not), ' '), s.quoted()...)
+		return append(append(appendNot(appendExpr(b, s.Left), s.Not), ' '), s.quoted()...)
 	case HasBits:
 		return s.append(b)
 	case FibIsLocal:
-		return append(appendNot(AppendExpr(b, s.Of), s.Not), " local"...)
+		return append(appendNot(appendExpr(b, s.Of), s.Not), " local"...)
 	case In:
-		return append(append(appendNot(AppendExpr(b, s.Left), s.Not), " @"...), s.Set...)
+		return append(append(appendNot(appendExpr(b, s.Left), s.Not), " @"...), s.Set...)
 	case OneOf:
 		return s.append(b)
 	case SetMeta:
 		return s.append(b)
 	case Vmap:
-		return append(append(AppendExpr(b, s.Key), " vmap @"...), s.Map...)
+		return append(append(appendExpr(b, s.Key), " vmap @"...), s.Map...)
 	case DNAT:
-		return AppendExpr(append(b, "dnat "+s.family()+" to "...), s.To)
+		return appendExpr(append(b, "dnat "+s.family()+" to "...), s.To)
 	case Masquerade:
 		return append(b, "masquerade fully-random"...)
 	case Reject:
@@ -55,7 +52,7 @@ func appendNot(b []byte, not bool) []byte {
 }
 
 func (s Is) append(b []byte) []byte {
-	b = appendNot(AppendExpr(b, s.Left), s.Not)
+	b = appendNot(appendExpr(b, s.Left), s.Not)
 	if _, ok := s.Left.(Bits); ok && !s.Not {
 		b = append(b, " =="...)
 	}
@@ -79,7 +76,7 @@ func (s IsName) quoted() string {
 }
 
 func (s HasBits) append(b []byte) []byte {
-	b = append(AppendExpr(b, s.Left), ' ')
+	b = append(appendExpr(b, s.Left), ' ')
 	names := map[uint32]string{
 		StateInvalid: "invalid", StateEstablished: "established", StateRelated: "related", StateNew: "new",
 		StateUntracked: "untracked",
@@ -103,7 +100,7 @@ func (s HasBits) append(b []byte) []byte {
 }
 
 func (s OneOf) append(b []byte) []byte {
-	b = append(AppendExpr(b, s.Left), " { "...)
+	b = append(appendExpr(b, s.Left), " { "...)
 	for i, v := range s.List {
 		if i > 0 {
 			b = append(b, ", "...)
@@ -114,11 +111,11 @@ func (s OneOf) append(b []byte) []byte {
 }
 
 func (s SetMeta) append(b []byte) []byte {
-	b = append(AppendExpr(b, s.Meta), " set "...)
+	b = append(appendExpr(b, s.Meta), " set "...)
 	if s.To == nil {
 		return appendNumber(b, s.Meta, 0)
 	}
-	return AppendExpr(b, s.To)
+	return appendExpr(b, s.To)
 }
 
 func (s DNAT) family() string {
@@ -129,12 +126,12 @@ func (s DNAT) family() string {
 }
 
 func appendDynamic(b []byte, verb string, s Update) []byte {
-	b = AppendExpr(append(b, verb+" @"+s.Map+" { "...), s.Key)
+	b = appendExpr(append(b, verb+" @"+s.Map+" { "...), s.Key)
 	if s.Timeout > 0 {
 		b = appendDuration(append(b, " timeout "...), s.Timeout)
 	}
 	if s.Data != nil {
-		b = AppendExpr(append(b, " : "...), s.Data)
+		b = appendExpr(append(b, " : "...), s.Data)
 	}
 	return append(b, " }"...)
 }

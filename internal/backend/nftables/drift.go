@@ -72,7 +72,7 @@ func (d *drift) count(data []byte) {
 	g, err := wire.DecodeGeneration(data)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err == nil && int32(g.ID-d.base) > 0 {
+	if err == nil && int32(uint32(g)-d.base) > 0 {
 		d.transactions++
 	}
 }

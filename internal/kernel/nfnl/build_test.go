@@ -40,10 +40,10 @@ type batch struct {
 	seq   uint32
 }
 
-// newBatch begins a batch, with attributes of the batch begin.
-func newBatch(attributes ...byte) *batch {
+// newBatch begins a batch.
+func newBatch() *batch {
 	b := &batch{}
-	b.bytes = appendMessage(b.bytes, unix.NFNL_MSG_BATCH_BEGIN, 0, 0, unix.AF_UNSPEC, unix.NFNL_SUBSYS_NFTABLES, attributes)
+	b.bytes = appendMessage(b.bytes, unix.NFNL_MSG_BATCH_BEGIN, 0, 0, unix.AF_UNSPEC, unix.NFNL_SUBSYS_NFTABLES, nil)
 	return b
 }
 

@@ -88,19 +88,6 @@ func TestCommitAfterRefusal(t *testing.T) {
 	}
 }
 
-func TestCommitNeedsTheGenerationNamed(t *testing.T) {
-	c := openWithTable(t)
-	now := generation(t, c)
-	commit(t, c, newBatch(number(unix.NFNL_BATCH_GENID, now)...).elements(newElement, unix.NLM_F_CREATE, 1).end())
-	err := c.Commit(t.Context(), newBatch(number(unix.NFNL_BATCH_GENID, now)...).elements(newElement, unix.NLM_F_CREATE, 2).end())
-	if !errors.Is(err, nfnl.ErrGeneration) {
-		t.Errorf("error is %v, want ErrGeneration", err)
-	}
-	if got := present(t, c, 1, 2); !cmp.Equal(got, []uint32{1}) {
-		t.Errorf("elements %v, want 1", got)
-	}
-}
-
 func TestCheckWritesNothing(t *testing.T) {
 	c := openWithTable(t, 1)
 	before := generation(t, c)

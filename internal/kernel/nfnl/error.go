@@ -14,10 +14,6 @@ var (
 	// ErrTooLarge is what Commit returns for a batch beyond [Conn.Limit]. Nothing of it was written.
 	ErrTooLarge = errors.New("batch too large for the socket")
 
-	// ErrGeneration is in what Commit returns if the batch names a generation that is no longer the present one.
-	// Nothing of it was written.
-	ErrGeneration = errors.New("nf_tables changed since the generation that the batch names")
-
 	// ErrUnanswered occurs when the kernel's answer is missing or was lost for want of memory. Whether a batch was
 	// written is not known then.
 	ErrUnanswered = errors.New("no answer of the kernel")
@@ -45,9 +41,6 @@ func (e *Error) Error() string {
 	if e.Offset != 0 {
 		fmt.Fprintf(&b, ", byte %d", e.Offset)
 	}
-	if errors.Is(e, ErrGeneration) {
-		return b.String() + ": " + ErrGeneration.Error()
-	}
 	fmt.Fprintf(&b, ": %v", e.Errno)
 	if e.Message != "" {
 		fmt.Fprintf(&b, ": %s", e.Message)
@@ -57,9 +50,6 @@ func (e *Error) Error() string {
 
 // Unwrap returns the number of the error.
 func (e *Error) Unwrap() error { return e.Errno }
-
-// Is reports whether the target is ErrGeneration and that is what the kernel means.
-func (e *Error) Is(target error) bool { return target == ErrGeneration && e.Errno == unix.ERESTART }
 
 // Errors are all the refusals of one batch, at least one, that of the batch as a whole first and then in the order of
 // its messages. Not every message in it is at fault: once the rules would run in a circle, for example, the kernel

@@ -53,13 +53,6 @@ func (b *Batch) begin() {
 	b.endMessage()
 }
 
-// RequireGeneration has the kernel refuse the batch (ERESTART) unless the generation of nf_tables is this one. It must be
-// called while the batch is empty.
-func (b *Batch) RequireGeneration(id uint32) {
-	b.buf.uint32(batchGenID, id)
-	b.endMessage()
-}
-
 // Empty reports whether nothing has been appended.
 func (b *Batch) Empty() bool { return len(b.messages) == 1 }
 

@@ -167,24 +167,14 @@ func duration(ms uint64) time.Duration {
 	return time.Duration(min(ms, most)) * time.Millisecond
 }
 
-// Generation is a state of all of nf_tables in a network namespace, and who made it.
-type Generation struct {
-	ID, ProcessID uint32
-	Process       string
-}
+// Generation is the number of a state of all of nf_tables in a network namespace.
+type Generation uint32
 
 // DecodeGeneration reads a message NewGen.
 func DecodeGeneration(data []byte) (g Generation, err error) {
 	_, r := body(data)
-	for kind, v, ok := r.next(); ok; kind, v, ok = r.next() {
-		switch kind {
-		case genID:
-			g.ID = r.uint32(v)
-		case genProcessID:
-			g.ProcessID = r.uint32(v)
-		case genProcessName:
-			g.Process = text(v)
-		}
+	if v := r.find(genID); v != nil {
+		g = Generation(r.uint32(v))
 	}
 	return g, r.err()
 }

@@ -24,11 +24,10 @@ const (
 	GetGen
 )
 
-// Kinds and attributes of batches, linux/netfilter/nfnetlink.h.
+// Kinds of messages around a batch, linux/netfilter/nfnetlink.h.
 const (
 	batchBegin = 16
 	batchEnd   = 17
-	batchGenID = 1 // NFNL_BATCH_GENID
 )
 
 // Flags of a message, linux/netlink.h.
@@ -144,12 +143,7 @@ const (
 	elemCatchAll    = 2
 )
 
-// enum nft_gen_attributes
-const (
-	genID          = 1
-	genProcessID   = 2
-	genProcessName = 3
-)
+const genID = 1 // enum nft_gen_attributes
 
 // Verdicts, linux/netfilter.h and enum nft_verdicts.
 const (

@@ -62,19 +62,3 @@ func (b *Batch) FlushChain(name string) {
 	b.buf.text(ruleChain, name)
 	b.endMessage()
 }
-
-// DeleteSet deletes a set, which must have no references, and its elements.
-func (b *Batch) DeleteSet(name string) {
-	b.start(DelSet, 0, subject{"set", name})
-	b.buf.text(setTable, b.table)
-	b.buf.text(setName, name)
-	b.endMessage()
-}
-
-// FlushSet deletes all elements of a set.
-func (b *Batch) FlushSet(name string) {
-	b.start(DelElement, 0, subject{"all elements of", name})
-	b.buf.text(listTable, b.table)
-	b.buf.text(listSet, name)
-	b.endMessage()
-}

@@ -1,7 +1,6 @@
 package wire_test
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -272,13 +271,12 @@ func TestBatchHeaders(t *testing.T) {
 	if !b.Empty() {
 		t.Error("a new batch is not empty")
 	}
-	b.RequireGeneration(0x01020304)
 	b.FlushChain("random-3")
 	if b.Empty() {
 		t.Error("a batch with a message is empty")
 	}
 	all := messages(t, b.Finish())
-	if len(all) != 3 || binary.BigEndian.Uint32(all[0].data[8:]) != 0x01020304 {
+	if len(all) != 3 {
 		t.Errorf("got %v", all)
 	}
 	for i, m := range all {

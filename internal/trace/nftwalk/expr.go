@@ -57,12 +57,11 @@ func (w *walker) meta(m nft.Meta, s state) values {
 	return values{unknown: true}
 }
 
-// nfproto is the family's number in linux/netfilter.h.
 func nfproto(a netip.Addr) uint8 {
 	if a.Is4() {
-		return 2
+		return nft.ProtoIPv4
 	}
-	return 10
+	return nft.ProtoIPv6
 }
 
 // payload reads a header. One of the other family is not there; nft has every rule ask for the family first.
