@@ -1,7 +1,6 @@
 package model
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 )
@@ -16,7 +15,10 @@ func (n Name) String() string { return n.Namespace + "/" + n.Name }
 
 // Compare orders names by namespace, then name.
 func (n Name) Compare(o Name) int {
-	return cmp.Or(strings.Compare(n.Namespace, o.Namespace), strings.Compare(n.Name, o.Name))
+	if c := strings.Compare(n.Namespace, o.Namespace); c != 0 {
+		return c
+	}
+	return strings.Compare(n.Name, o.Name)
 }
 
 // Protocol is a transport protocol by its IP protocol number, so that zero is no protocol.

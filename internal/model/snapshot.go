@@ -32,10 +32,10 @@ type Delta struct {
 
 // Apply changes the Snapshot by d.
 func (s *Snapshot) Apply(d Delta) {
-	apply(s.Services, d.Services)
-	apply(s.Slices, d.Slices)
-	apply(s.Nodes, d.Nodes)
-	apply(s.ServiceCIDRs, d.ServiceCIDRs)
+	s.Services = apply(s.Services, d.Services)
+	s.Slices = apply(s.Slices, d.Slices)
+	s.Nodes = apply(s.Nodes, d.Nodes)
+	s.ServiceCIDRs = apply(s.ServiceCIDRs, d.ServiceCIDRs)
 }
 
 // Clone copies the maps and shares the objects.
@@ -56,7 +56,10 @@ func Diff(old, new *Snapshot) Delta {
 	}
 }
 
-func apply[K comparable, V any](to, changed map[K]*V) {
+func apply[K comparable, V any](to, changed map[K]*V) map[K]*V {
+	if len(to) == 0 {
+		to = make(map[K]*V, len(changed)) // to grow as objects come would cost as much again
+	}
 	for k, v := range changed {
 		if v == nil {
 			delete(to, k)
@@ -64,6 +67,7 @@ func apply[K comparable, V any](to, changed map[K]*V) {
 			to[k] = v
 		}
 	}
+	return to
 }
 
 func diff[K comparable, V any](old, new map[K]*V) map[K]*V {

@@ -39,31 +39,66 @@ func compareAge(a, b time.Time) int {
 	return cmp.Or(boolCompare(a.IsZero(), b.IsZero()), a.Compare(b))
 }
 
-// claims has all claims to each frontend, the winner first.
-type claims map[Key][]claim
+// claims has all claims to each frontend.
+type claims map[Key]claimants
 
-func (cs claims) add(k Key, c claim) {
-	at, found := slices.BinarySearchFunc(cs[k], c, claim.compare)
-	if !found {
-		cs[k] = slices.Insert(cs[k], at, c)
-	}
+// claimants are the winner and the others, in order. Nearly always there is one alone, which takes no memory of its own.
+type claimants struct {
+	first claim
+	rest  []claim
 }
 
-func (cs claims) remove(k Key, c claim) {
-	at, found := slices.BinarySearchFunc(cs[k], c, claim.compare)
-	if !found {
-		return
+// add enters a claim. It returns the one that won before, if there was any.
+func (cs claims) add(k Key, c claim) (won claim, taken bool) {
+	have, taken := cs[k]
+	won = have.first
+	switch {
+	case !taken:
+		have.first = c
+	case c.compare(won) == 0:
+		return won, true
+	default:
+		if c.compare(won) < 0 {
+			have.first, c = c, won
+		}
+		if at, found := slices.BinarySearchFunc(have.rest, c, claim.compare); !found {
+			have.rest = slices.Insert(have.rest, at, c)
+		}
 	}
-	if cs[k] = slices.Delete(cs[k], at, at+1); len(cs[k]) == 0 {
+	cs[k] = have
+	return won, taken
+}
+
+// remove takes a claim back. It returns the one that won before, if there was any.
+func (cs claims) remove(k Key, c claim) (won claim, taken bool) {
+	have, taken := cs[k]
+	won = have.first
+	switch {
+	case !taken:
+		return won, false
+	case c.compare(won) != 0:
+		if at, found := slices.BinarySearchFunc(have.rest, c, claim.compare); found {
+			have.rest = slices.Delete(have.rest, at, at+1)
+		}
+	case len(have.rest) == 0:
 		delete(cs, k)
+		return won, true
+	default:
+		have.first = have.rest[0]
+		have.rest = slices.Delete(have.rest, 0, 1)
 	}
+	if len(have.rest) == 0 {
+		have.rest = nil
+	}
+	cs[k] = have
+	return won, true
 }
 
 // winner is who has k, and as what; the zero PortID if nobody has.
 func (cs claims) winner(k Key) (PortID, Kind) {
-	if len(cs[k]) == 0 {
+	have, taken := cs[k]
+	if !taken {
 		return PortID{}, 0
 	}
-	c := cs[k][0]
-	return c.owner(k), c.kind
+	return have.first.owner(k), have.first.kind
 }

@@ -51,20 +51,24 @@ func (p *Planner) Plan() *Plan { return p.plan }
 // SetConfig changes the policy.
 func (p *Planner) SetConfig(cfg Config) Changes {
 	p.cfg = cfg
-	node, ids := p.refreshNode(nil)
+	node, ids := p.refreshNode(nil, nil)
 	return Changes{Node: node, Ports: p.replan(ids)}
 }
 
 // SetHost tells what the kernel says of this machine.
 func (p *Planner) SetHost(h Host) Changes {
 	p.host = h
-	node, ids := p.refreshNode(nil)
+	node, ids := p.refreshNode(nil, nil)
 	return Changes{Node: node, Ports: p.replan(ids)}
 }
 
 // Update applies a change of the Snapshot.
 func (p *Planner) Update(d model.Delta) (c Changes) {
-	ids := make([]PortID, 0, 8) // ports to compute again, some of them more than once
+	// ids are the ports to compute again, some of them more than once.
+	ids := slices.Grow(make([]PortID, 0, 8), len(d.Services))
+	if len(p.snap.Services) == 0 {
+		p.reserve(d)
+	}
 	ids = p.reclaim(ids, d)
 	for name, s := range d.Slices {
 		old := p.snap.Slices[name]
@@ -74,10 +78,20 @@ func (p *Planner) Update(d model.Delta) (c Changes) {
 	}
 	p.snap.Apply(d)
 	if len(d.Nodes)+len(d.ServiceCIDRs) > 0 {
-		c.Node, ids = p.refreshNode(ids)
+		c.Node, ids = p.refreshNode(ids, d.Services)
 	}
 	c.Ports = p.replan(ids)
 	return c
+}
+
+// reserve makes room for all that the first Delta has: to grow as it comes would cost as much again.
+func (p *Planner) reserve(d model.Delta) {
+	n := len(d.Services)
+	p.plan.Ports = make(map[PortID]*Port, n)
+	p.plan.claims, p.plan.known = make(claims, n), make(known, n)
+	if len(p.slices) == 0 {
+		p.slices = make(map[model.Name][]*model.Slice, n)
+	}
 }
 
 // appendOwner adds the ports of the Service that a Slice belongs to, unless d has the Service as well: its ports are in
@@ -94,37 +108,42 @@ func (p *Planner) appendOwner(ids []PortID, d model.Delta, s *model.Slice) []Por
 
 // indexSlice replaces a Slice in the index. Either may be nil.
 func (p *Planner) indexSlice(old, new *model.Slice) {
-	find := func(s *model.Slice) (int, bool) {
-		return slices.BinarySearchFunc(p.slices[s.Service], s, func(a, b *model.Slice) int { return a.Name.Compare(b.Name) })
+	find := func(s *model.Slice) (all []*model.Slice, at int) {
+		all = p.slices[s.Service]
+		at, _ = slices.BinarySearchFunc(all, s, func(a, b *model.Slice) int { return a.Name.Compare(b.Name) })
+		return all, at
 	}
 	if old != nil && new != nil && old.Service == new.Service {
-		at, _ := find(old)
-		p.slices[new.Service][at] = new
+		all, at := find(old)
+		all[at] = new
 		return
 	}
 	if old != nil {
-		at, _ := find(old)
-		if p.slices[old.Service] = slices.Delete(p.slices[old.Service], at, at+1); len(p.slices[old.Service]) == 0 {
+		if all, at := find(old); len(all) > 1 {
+			p.slices[old.Service] = slices.Delete(all, at, at+1)
+		} else {
 			delete(p.slices, old.Service)
 		}
 	}
 	if new != nil {
-		at, _ := find(new)
-		p.slices[new.Service] = slices.Insert(p.slices[new.Service], at, new)
+		all, at := find(new)
+		p.slices[new.Service] = slices.Insert(all, at, new)
 	}
 }
 
-// refreshNode reports whether this node is another than before. It adds all ports if they depend on what is new:
-// addresses come and go with every pod's interface.
-func (p *Planner) refreshNode(ids []PortID) (bool, []PortID) {
+// refreshNode reports whether this node is another than before. It adds all ports if they depend on what is new, but for
+// those of Services that ids has already: addresses come and go with every pod's interface.
+func (p *Planner) refreshNode(ids []PortID, has map[model.Name]*model.Service) (bool, []PortID) {
 	old, n := p.plan.Node, newNode(p.cfg, p.host, p.snap)
 	if n.equal(&old) {
 		return false, ids
 	}
 	p.plan.Node = n
 	if n.decisive() != old.decisive() {
-		for _, s := range p.snap.Services {
-			ids = appendPorts(ids, s)
+		for name, s := range p.snap.Services {
+			if _, ok := has[name]; !ok {
+				ids = appendPorts(ids, s)
+			}
 		}
 	}
 	return true, ids

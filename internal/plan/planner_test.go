@@ -73,7 +73,7 @@ var comparers = cmp.Options{
 	cmp.Comparer(func(a, b netip.Addr) bool { return a == b }),
 	cmp.Comparer(func(a, b netip.AddrPort) bool { return a == b }),
 	cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }),
-	cmp.AllowUnexported(claim{}, use{}),
+	cmp.AllowUnexported(claim{}, claimants{}, use{}),
 }
 
 func drawDelta(t *rapid.T) model.Delta {

@@ -29,8 +29,10 @@ func (id PortID) String() string {
 
 // Compare orders Service ports by name, protocol and family.
 func (id PortID) Compare(o PortID) int {
+	if c := id.Service.Compare(o.Service); c != 0 {
+		return c // as a rule; the rest is not worked out in vain
+	}
 	return cmp.Or(
-		id.Service.Compare(o.Service),
 		strings.Compare(id.Port, o.Port),
 		cmp.Compare(id.Protocol, o.Protocol),
 		cmp.Compare(id.Family, o.Family),

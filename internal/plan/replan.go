@@ -6,7 +6,7 @@ import (
 	"sluice/internal/model"
 )
 
-// touched is a frontend that was claimed anew or given up, and who had it.
+// touched is a frontend that somebody had when another one claimed it, or gave it up.
 type touched struct {
 	key Key
 	had PortID
@@ -29,15 +29,21 @@ func (p *Planner) reclaim(ids []PortID, d model.Delta) []PortID {
 		if now, _ := p.plan.claims.winner(t.key); now == t.had {
 			continue
 		}
-		for _, c := range p.plan.claims[t.key] {
+		have, taken := p.plan.claims[t.key]
+		if !taken {
+			continue
+		}
+		ids = append(ids, have.first.owner(t.key))
+		for _, c := range have.rest {
 			ids = append(ids, c.owner(t.key))
 		}
 	}
 	return ids
 }
 
-// claim enters or removes all that a Service wants, and adds the frontends to keys.
-func (p *Planner) claim(keys []touched, s *model.Service, change func(claims, Key, claim), count func(known, Frontend)) []touched {
+// claim enters or removes all that a Service wants, and adds the frontends to keys that anybody had before. Who claims a
+// frontend that nobody had is planned anyhow.
+func (p *Planner) claim(keys []touched, s *model.Service, change func(claims, Key, claim) (claim, bool), count func(known, Frontend)) []touched {
 	if s == nil || Skipped(s) != "" {
 		return keys
 	}
@@ -45,9 +51,9 @@ func (p *Planner) claim(keys []touched, s *model.Service, change func(claims, Ke
 	for _, ip := range s.ClusterIPs {
 		for i := range s.Ports {
 			for _, f := range appendWants(buffer[:0], s, i, model.FamilyOf(ip)) {
-				had, _ := p.plan.claims.winner(f.Key)
-				keys = append(keys, touched{f.Key, had})
-				change(p.plan.claims, f.Key, claim{s, uint16(i), f.Kind})
+				if had, taken := change(p.plan.claims, f.Key, claim{s, uint16(i), f.Kind}); taken {
+					keys = append(keys, touched{f.Key, had.owner(f.Key)})
+				}
 				count(p.plan.known, f)
 			}
 		}
@@ -58,7 +64,11 @@ func (p *Planner) claim(keys []touched, s *model.Service, change func(claims, Ke
 // replan computes ports again, and returns those that came out different.
 func (p *Planner) replan(ids []PortID) (changes []Change) {
 	slices.SortFunc(ids, PortID.Compare)
-	for _, id := range slices.Compact(ids) {
+	ids = slices.Compact(ids)
+	if len(p.plan.Ports) == 0 {
+		changes = make([]Change, 0, len(ids)) // all are new
+	}
+	for _, id := range ids {
 		old := p.plan.Ports[id]
 		now := p.build(id, old)
 		switch {
