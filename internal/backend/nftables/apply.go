@@ -158,7 +158,7 @@ func (a *run) apply(ctx context.Context) error {
 		case isStale(err):
 			a.doubt = others
 		case err != nil:
-			a.doubt = shaken
+			a.doubt = max(a.doubt, shaken)
 		}
 	}
 }
@@ -203,7 +203,7 @@ func (b *Backend) commit(ctx context.Context) error {
 		b.ours++
 		return nil
 	case !isRefusal(err):
-		b.doubt = shaken
+		b.doubt = max(b.doubt, shaken)
 	}
 	return b.explain(err)
 }

@@ -152,7 +152,7 @@ func (a *run) send(ctx context.Context, d *delta, taken func()) error {
 	appendLast(a.batch, d)
 	err := a.commit(ctx)
 	if err != nil {
-		a.doubt = shaken
+		a.doubt = max(a.doubt, shaken)
 	}
 	return err
 }

@@ -24,7 +24,7 @@ type faulty struct {
 	before func() error
 	// after is the error of a commit that was made.
 	after func() error
-	// dump is the error of each dump, after its first message.
+	// dump is asked before each message of a dump but the first: its error is the dump's.
 	dump    func() error
 	commits int
 	limit   int // 0: the socket's own
@@ -54,7 +54,9 @@ func (f *faulty) Dump(ctx context.Context, kind uint16, request []byte, each fun
 	first := true
 	return f.Socket.Dump(ctx, kind, request, func(kind uint16, data []byte) error {
 		if !first {
-			return f.dump()
+			if err := f.dump(); err != nil {
+				return err
+			}
 		}
 		first = false
 		return each(kind, data)
@@ -214,6 +216,29 @@ func TestNothingCanBeRead(t *testing.T) {
 		t.Errorf("restored %v, want the table", got.Restored)
 	}
 	f.dump = nil
+	restarts(t, w)
+}
+
+// What others did is told also if it could not be read at first.
+func TestDriftThatCannotBeReadAtOnce(t *testing.T) {
+	b, f := withFaults(t)
+	w := newRig(t, service(1, 5, 6))
+	apply(t, b, w.rules)
+	nftFile(t, "delete element inet sluice services4 { 10.96.0.1 . tcp . 80 }")
+	left := tries
+	f.dump = func() error {
+		if left--; left >= 0 {
+			return nfnl.ErrInterrupted
+		}
+		return nil
+	}
+	want := []string{"element 10.96.0.1 . tcp . 80 of services4 (default/service-1:http)"}
+	if got := apply(t, b, w.rules); !slices.Equal(got.Restored, want) {
+		t.Errorf("restored %v, want %v", got.Restored, want)
+	}
+	if left >= 0 {
+		t.Errorf("%d dumps were not interrupted", left+1)
+	}
 	restarts(t, w)
 }
 
