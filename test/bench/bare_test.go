@@ -40,10 +40,19 @@ func newByHand(b *testing.B, c crowd.Crowd) *byHand {
 	return raw
 }
 
-func (raw *byHand) close() {
-	if raw == nil {
-		return
+// clear makes the kernel as it was.
+func (raw *byHand) clear() {
+	raw.Helper()
+	batch := wire.NewBatch(bareTable)
+	batch.AddTable(nft.Table{Name: bareTable})
+	batch.DeleteTable()
+	if err := raw.commit(batch.Finish()); err != nil {
+		raw.Fatal(err)
 	}
+}
+
+func (raw *byHand) close() {
+	raw.Helper()
 	if err := raw.conn.Close(); err != nil {
 		raw.Error(err)
 	}

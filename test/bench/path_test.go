@@ -131,6 +131,7 @@ func writeSluice(b *testing.B, node *lab.Host, c crowd.Crowd) {
 	s.begin()
 	s.planner = plan.NewPlanner(pathPolicy())
 	s.load()
+	s.forget()
 }
 
 // writeUncounted writes the same without the one lookup that counts connections.

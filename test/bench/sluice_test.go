@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"testing"
 
 	"sluice/internal/backend"
@@ -20,6 +21,7 @@ type sluice struct {
 	planner *plan.Planner
 	ruleset backend.Ruleset
 	backend *nftables.Backend
+	unwatch func()
 	parts   []part // of the last load
 }
 
@@ -39,9 +41,34 @@ func newSluice(b *testing.B, c crowd.Crowd) *sluice {
 
 // begin makes planner and backend as a new process does.
 func (s *sluice) begin() {
+	s.Helper()
 	s.planner = plan.NewPlanner(policyNFTables())
 	s.backend = nftables.New(nftables.DefaultOptions(), nftables.Deps{})
 	s.ruleset = nil
+	s.watch()
+}
+
+// watch listens to what others do, which makes writing dearer, as the daemon does.
+func (s *sluice) watch() {
+	s.Helper()
+	ctx, cancel := context.WithCancel(s.Context())
+	listening, ended := make(chan struct{}, 1), make(chan error, 1)
+	go func() {
+		ended <- s.node.Do(func() error {
+			return s.backend.Watch(ctx, func() {
+				select {
+				case listening <- struct{}{}:
+				default:
+				}
+			})
+		})
+	}()
+	select {
+	case <-listening:
+	case err := <-ended:
+		s.Fatal("watch: ", err)
+	}
+	s.unwatch = func() { cancel(); <-ended }
 }
 
 // policyNFTables is that of the mode.
@@ -51,15 +78,32 @@ func policyNFTables() plan.Config {
 	return c
 }
 
-// close lets go of it. There may be none.
-func (s *sluice) close() {
-	if s != nil {
-		s.end()
+// forget ends what begin began.
+func (s *sluice) forget() {
+	s.Helper()
+	s.unwatch()
+	if err := s.backend.Close(); err != nil {
+		s.Error(err)
 	}
 }
 
+// clear makes the kernel as it was, and begins anew.
+func (s *sluice) clear() {
+	s.Helper()
+	s.measure(false, func() error { return s.backend.Cleanup(s.Context()) })
+	s.forget()
+	s.begin()
+}
+
+// close lets go of it.
+func (s *sluice) close() {
+	s.Helper()
+	s.forget()
+	s.end()
+}
+
 // load measures from the objects until all is written.
-func (s *sluice) load() (total cost) {
+func (s *sluice) load() cost {
 	s.Helper()
 	snapshot := model.Delta(*s.crowd.Snapshot())
 	s.parts = nil
@@ -71,9 +115,15 @@ func (s *sluice) load() (total cost) {
 		{"compile", func() error { s.ruleset = s.backend.Compile(s.planner.Plan()); return nil }},
 		{"compare and write", func() error { _, err := s.apply(); return err }},
 	} {
-		c := s.measure(true, step.do)
-		s.parts = append(s.parts, part{step.what, c})
-		total = total.plus(c)
+		s.parts = append(s.parts, part{step.what, s.measure(true, step.do)})
+	}
+	return s.total()
+}
+
+// total is what the parts of the last load took together.
+func (s *sluice) total() (total cost) {
+	for _, p := range s.parts {
+		total = total.plus(p.cost)
 	}
 	return total
 }
@@ -107,6 +157,7 @@ func (s *sluice) restart() cost {
 	for i := range repeats { // these were changed
 		snapshot.Slices[s.slice(i).Name] = s.slice(i)
 	}
+	s.forget()
 	s.begin()
 	return s.measure(true, func() error {
 		s.planner.Update(snapshot)
