@@ -22,15 +22,15 @@ func crowds() []crowd.Crowd {
 	return []crowd.Crowd{{Services: 1000, Endpoints: 10}, {Services: 10_000, Endpoints: 10}, {Services: 50_000, Endpoints: 2}}
 }
 
-// How often something is written. Of whole tables the quickest counts: the kernel of a virtual machine now and then waits
-// for memory that the host has to find first, which doubles what a table takes. Of changes it is the median.
+// How often something is written. Of changes the median counts. Of whole tables it is the quickest, on both sides: the same
+// bytes may take the kernel twice as long from one load to the next.
 const (
 	loads   = 8
 	repeats = 101
 	slow    = 5 // of a change in kube-proxy's layout, which takes a tenth of a second
 )
 
-// freeing is how long the kernel may take to free a table, so that the next one has its memory.
+// freeing is how long the kernel is given to free a table before the next one is written.
 const freeing = 200 * time.Millisecond
 
 // BenchmarkNFTables compares what Sluice takes for a table of nf_tables with the bare cost of its elements, and with
