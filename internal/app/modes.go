@@ -45,8 +45,7 @@ func modeOf(c config.Config) mode {
 
 // choose is the best mode that this kernel can do, and why it is that one.
 func choose(ctx context.Context) (mode, because string) {
-	err := withNFTables(nftables.Deps{}, func(b *nftables.Backend) error { return b.Probe(ctx) })
-	if err != nil {
+	if err := probeNFTables(ctx); err != nil {
 		return config.ModeIPTables, err.Error()
 	}
 	return config.ModeNFTables, "this kernel can do it"

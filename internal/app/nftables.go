@@ -80,16 +80,21 @@ func (*nftablesMode) trace(ctx context.Context, w *world, q Question) (r trace.R
 }
 
 func (m *nftablesMode) start(ctx context.Context, c config.Config, log *slog.Logger) (backend.Backend, error) {
+	// The kernel loads connection tracking when it is asked for a rule that needs it, and has its settings from then on.
+	if err := probeNFTables(ctx); err != nil {
+		return nil, err
+	}
 	opts, err := nftablesOptionsHere(c)
 	if err != nil {
 		return nil, err
 	}
-	b := nftables.New(opts, nftables.Deps{RouteLocalnet: forDaemon(setRouteLocalnet, log)})
-	if err := b.Probe(ctx); err != nil {
-		return nil, errors.Join(err, b.Close())
-	}
 	m.started = true
-	return b, nil
+	return nftables.New(opts, nftables.Deps{RouteLocalnet: forDaemon(setRouteLocalnet, log)}), nil
+}
+
+// probeNFTables tells what keeps this kernel from doing mode nftables.
+func probeNFTables(ctx context.Context) error {
+	return withNFTables(nftables.Deps{}, func(b *nftables.Backend) error { return b.Probe(ctx) })
 }
 
 // cleanup removes our table and kube-proxy's.
@@ -102,8 +107,10 @@ func (m *nftablesMode) cleanup(ctx context.Context, routeLocalnet func(on bool) 
 		if err != nil || !has {
 			return err
 		}
-		removed = append(removed, "table inet sluice")
-		return b.Cleanup(ctx)
+		if err = b.Cleanup(ctx); err == nil {
+			removed = append(removed, "table inet sluice")
+		}
+		return err
 	})
 	return removed, err
 }
