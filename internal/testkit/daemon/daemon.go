@@ -51,7 +51,13 @@ type Daemon struct {
 // the test has failed then, it shows the log.
 func Start(t testing.TB, h *lab.Host, args ...string) *Daemon {
 	t.Helper()
-	d := &Daemon{t: t, cmd: Command(h, append([]string{"run"}, args...)...)}
+	return StartCommand(t, Command(h, append([]string{"run"}, args...)...))
+}
+
+// StartCommand is Start for a [Command] of `sluice run` that was made by hand.
+func StartCommand(t testing.TB, cmd *netns.Cmd) *Daemon {
+	t.Helper()
+	d := &Daemon{t: t, cmd: cmd}
 	d.cmd.Stdout, d.cmd.Stderr = &d.log, &d.log
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)
