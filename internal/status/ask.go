@@ -9,6 +9,10 @@ import (
 	"time"
 )
 
+// trust is how long a daemon that works is waited for: others who do not read their answers may come first, and a report
+// of very many Services takes seconds.
+const trust = 30 * time.Second
+
 // Ask asks the daemon at the other end of conn, and closes it.
 func Ask(conn net.Conn) (Report, error) {
 	a, err := ask(conn)
@@ -23,7 +27,7 @@ func Ask(conn net.Conn) (Report, error) {
 
 func ask(conn net.Conn) (a answer, err error) {
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	if err := conn.SetDeadline(time.Now().Add(2 * patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(trust)); err != nil {
 		return a, err
 	}
 	if _, err := io.WriteString(conn, request); err != nil {

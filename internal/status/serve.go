@@ -13,10 +13,12 @@ import (
 
 const (
 	request = "status\n"
-	// patience is how long an exchange may take. An honest one takes milliseconds.
+	// silence is how long it may take to ask. An honest process asks at once.
+	silence = time.Second
+	// patience is how long it may take to read the answer. An honest process reads it in milliseconds.
 	patience = 5 * time.Second
-	// atOnce is how many exchanges there are at once; others wait.
-	atOnce = 4
+	// waiting is how many may be about to ask, and atOnce how many are answered at the same time; others wait.
+	waiting, atOnce = 256, 4
 	// pause is the wait after a connection could not be accepted, as happens when there are too many open files.
 	pause = 100 * time.Millisecond
 )
@@ -30,11 +32,12 @@ type answer struct {
 // Serve answers with what report returns, until l is closed; once ctx has ended it turns everybody away. It leaves
 // nothing behind.
 func Serve(ctx context.Context, l net.Listener, report func(context.Context) Report) {
+	ctx, stop := context.WithCancel(ctx)
+	s := &server{report: report, answering: make(chan struct{}, atOnce)}
 	var exchanges sync.WaitGroup
 	defer exchanges.Wait()
-	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	places := make(chan struct{}, atOnce)
+	places := make(chan struct{}, waiting)
 	for {
 		conn, err := l.Accept()
 		switch {
@@ -48,7 +51,7 @@ func Serve(ctx context.Context, l net.Listener, report func(context.Context) Rep
 		case places <- struct{}{}:
 			exchanges.Go(func() {
 				defer func() { <-places }()
-				exchange(ctx, conn, report)
+				s.exchange(ctx, conn)
 			})
 		case <-ctx.Done():
 			_ = conn.Close() // nothing was said
@@ -56,22 +59,33 @@ func Serve(ctx context.Context, l net.Listener, report func(context.Context) Rep
 	}
 }
 
+type server struct {
+	report    func(context.Context) Report
+	answering chan struct{} // as many as are answered
+}
+
 // exchange reads a request and answers it. What goes wrong is the other side's to notice.
-func exchange(ctx context.Context, conn net.Conn, report func(context.Context) Report) {
+func (s *server) exchange(ctx context.Context, conn net.Conn) {
 	defer func() { _ = conn.Close() }()
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	_ = conn.SetReadDeadline(time.Now().Add(silence)) // fails only if closed
 	line, err := bufio.NewReader(io.LimitReader(conn, int64(len(request)))).ReadString('\n')
 	if err != nil && line == "" {
 		return // it only looked whether somebody is here
 	}
+	select {
+	case s.answering <- struct{}{}:
+		defer func() { <-s.answering }()
+	case <-ctx.Done():
+		return
+	}
 	var a answer
 	if line == request {
-		r := report(ctx)
+		r := s.report(ctx)
 		a.Report = &r
 	} else {
 		a.Error = "the only request is \"status\""
 	}
+	_ = conn.SetWriteDeadline(time.Now().Add(patience))
 	_ = json.NewEncoder(conn).Encode(a)
 }

@@ -93,6 +93,12 @@ func TestStuckClientsHoldUpNothing(t *testing.T) {
 	for range 3 * atOnce {
 		_ = dial()
 	}
+	if _, err := Ask(dial()); err != nil {
+		t.Error(err)
+	}
+	for range 2 * waiting {
+		_ = dial()
+	}
 	end() // without waiting for anybody's patience to end: nobody else closes these connections
 }
 
