@@ -1,7 +1,10 @@
 package nftables
 
 import (
+	"context"
+	"errors"
 	"testing"
+	"time"
 
 	"sluice/internal/lab"
 	"sluice/internal/model"
@@ -19,6 +22,18 @@ func connections(t *testing.T, l *lab.Lab, b *Backend, i int) (n uint64) {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// Who asks while an Apply is under way need not wait until it ends.
+func TestConnectionsDuringApply(t *testing.T) {
+	b := New(DefaultOptions(), Deps{})
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	ctx, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer stop()
+	if _, err := b.Connections(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v", err)
+	}
 }
 
 func TestConnectionsAreCounted(t *testing.T) {
