@@ -77,16 +77,16 @@ func serviceCIDRs(objects map[string]*model.ServiceCIDR) (ranges [2][]netip.Pref
 		}
 	}
 	for f, ps := range ranges {
-		ranges[f] = withoutContained(ps)
+		ranges[f] = WithoutContained(ps)
 	}
 	return ranges
 }
 
-// withoutContained sorts masked prefixes and removes those that lie within another. It changes ps.
-func withoutContained(ps []netip.Prefix) []netip.Prefix {
-	slices.SortFunc(ps, netip.Prefix.Compare)
-	kept := ps[:0]
-	for _, p := range ps {
+// WithoutContained are masked ranges, sorted, without those that lie within another.
+func WithoutContained(ps []netip.Prefix) []netip.Prefix {
+	sorted := slices.SortedFunc(slices.Values(ps), netip.Prefix.Compare)
+	kept := sorted[:0]
+	for _, p := range sorted {
 		// Whatever sorts between a range and one inside it lies inside it too, and is gone by now.
 		if len(kept) == 0 || !kept[len(kept)-1].Overlaps(p) {
 			kept = append(kept, p)

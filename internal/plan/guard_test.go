@@ -2,9 +2,11 @@ package plan
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"sluice/internal/model"
 )
@@ -121,4 +123,26 @@ func TestServiceCIDRs(t *testing.T) {
 	if diff := cmp.Diff(want, texts(p.Plan())); diff != "" {
 		t.Errorf("after two objects went (-want +got):\n%s", diff)
 	}
+}
+
+func TestWithoutContained(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ps := rapid.SliceOf(rapid.Custom(func(t *rapid.T) netip.Prefix {
+			a := netip.AddrFrom4([4]byte{10, 0, 0, rapid.Byte().Draw(t, "address")})
+			return netip.PrefixFrom(a, rapid.IntRange(24, 32).Draw(t, "bits")).Masked()
+		})).Draw(t, "prefixes")
+		kept := WithoutContained(ps)
+		for i := range 256 {
+			a := netip.AddrFrom4([4]byte{10, 0, 0, byte(i)})
+			in := func(p netip.Prefix) bool { return p.Contains(a) }
+			if slices.ContainsFunc(ps, in) != slices.ContainsFunc(kept, in) {
+				t.Fatalf("%s is in one of %v and %v only", a, ps, kept)
+			}
+		}
+		for i, p := range kept {
+			if slices.ContainsFunc(kept[i+1:], p.Overlaps) {
+				t.Fatalf("%v overlap", kept)
+			}
+		}
+	})
 }

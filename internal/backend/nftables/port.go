@@ -53,7 +53,7 @@ func leadsTo(p *plan.Port, l plan.List) bool {
 func (s *stocks) compilePort(p *plan.Port, old [2]list) (*port, error) {
 	c := &port{plan: p}
 	if p.Sources != nil {
-		c.sources = withoutContained(p.Sources)
+		c.sources = plan.WithoutContained(p.Sources) // sets of ranges take no two that overlap
 	}
 	for _, l := range [...]plan.List{plan.ListCluster, plan.ListLocal} {
 		if !leadsTo(p, l) {

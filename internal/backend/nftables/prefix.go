@@ -1,9 +1,6 @@
 package nftables
 
-import (
-	"net/netip"
-	"slices"
-)
+import "net/netip"
 
 // lastOf is the last address of a masked range.
 func lastOf(p netip.Prefix) netip.Addr {
@@ -15,17 +12,4 @@ func lastOf(p netip.Prefix) netip.Addr {
 	}
 	last, _ := netip.AddrFromSlice(b)
 	return last
-}
-
-// withoutContained are masked ranges without those that lie within another: sets of ranges take no two that overlap.
-func withoutContained(ps []netip.Prefix) []netip.Prefix {
-	sorted := slices.SortedFunc(slices.Values(ps), netip.Prefix.Compare)
-	kept := sorted[:0]
-	for _, p := range sorted {
-		// Whatever sorts between a range and one inside it lies inside it too, and is gone by now.
-		if len(kept) == 0 || !kept[len(kept)-1].Overlaps(p) {
-			kept = append(kept, p)
-		}
-	}
-	return kept
 }
