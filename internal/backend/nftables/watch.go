@@ -3,6 +3,8 @@ package nftables
 import (
 	"context"
 	"errors"
+
+	"sluice/internal/nft/wire"
 )
 
 // Watch has the kernel tell of the transactions of others, and calls changed when one touches our table. See
@@ -14,19 +16,23 @@ func (b *Backend) Watch(ctx context.Context, changed func()) (err error) {
 	}
 	defer func() { err = errors.Join(err, b.unlisten(l)) }()
 	changed()
+	touched := false
 	for {
-		touched := false
+		over := false
 		err := l.Receive(ctx, func(kind uint16, _ uint32, data []byte) {
 			touched = b.drift.hear(kind, data) || touched
+			over = over || kind == wire.NewGen
 		})
 		switch {
 		case isLost(err):
 			b.drift.lose()
-			touched = true
+			touched, over = true, true
 		case err != nil:
 			return err
 		}
-		if touched {
+		// A large transaction is heard of in parts, and a look at half of it would have to be repeated.
+		if touched && over {
+			touched = false
 			changed()
 		}
 	}
