@@ -105,7 +105,7 @@ func (h *held) endpoint(n listNumber, number uint16, to netip.AddrPort) {
 // adopt numbers everything anew, and as the table has it where it has something like it. So a table that was written
 // for the same plan needs no change. Call it before anything of the Ruleset is written.
 func (r *Ruleset) adopt(h *held) {
-	r.stocks = newStocks(h.buckets)
+	r.stocks, r.dirty.table = newStocks(h.buckets), true
 	for n := range h.lists {
 		r.lists.last = max(r.lists.last, uint32(n)) // the numbers of those that are gone are not used again at once
 	}

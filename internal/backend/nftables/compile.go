@@ -29,6 +29,7 @@ type Ruleset struct {
 
 // dirt is what changed in a Ruleset since somebody last took it.
 type dirt struct {
+	// ports need not be told of where all of the table is to be made anew.
 	ports map[plan.PortID]struct{}
 	// node is set if the node's elements may differ.
 	node bool
@@ -41,7 +42,7 @@ func Compile(p *plan.Plan, opts Options) *Ruleset {
 	r := &Ruleset{
 		opts: opts, structure: newStructure(&p.Node, opts), ports: make(map[plan.PortID]*port, len(p.Ports)),
 		stocks: newStocks(bucketTable{}), problems: map[plan.PortID]error{},
-		dirty: dirt{ports: make(map[plan.PortID]struct{}, len(p.Ports)), table: true},
+		dirty: dirt{ports: map[plan.PortID]struct{}{}, table: true},
 	}
 	r.setNode(&p.Node)
 	for _, port := range p.Sorted() {
@@ -85,7 +86,9 @@ func (r *Ruleset) replace(id plan.PortID, p *plan.Port) {
 
 // put compiles a Service port, with the numbers that it had, and enters it.
 func (r *Ruleset) put(id plan.PortID, p *plan.Port, had [2]list) {
-	r.dirty.ports[id] = struct{}{}
+	if !r.dirty.table {
+		r.dirty.ports[id] = struct{}{}
+	}
 	delete(r.problems, id)
 	if p == nil {
 		return

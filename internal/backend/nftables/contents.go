@@ -99,6 +99,15 @@ func (c *contents) elements(set setID, refs references) iter.Seq[*nft.Element] {
 	}
 }
 
+// atMost is about how many elements a set may have, as far as ports have them.
+func (c *contents) atMost(set setID) int {
+	var counts [setCount]int
+	for _, p := range c.ports {
+		p.tally(&counts, 1)
+	}
+	return counts[set]
+}
+
 func (c *contents) sharedElements(set setID, refs references, yield func(*nft.Element) bool) {
 	var (
 		e    nft.Element
