@@ -2,6 +2,7 @@ package plan
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,6 +69,18 @@ func TestSpreadIsEven(t *testing.T) {
 			if turns*total != int(weights[i])*len(spread) {
 				t.Fatalf("%v: endpoint %d has %d of %d turns", weights, i, turns, len(spread))
 			}
+		}
+	})
+}
+
+// To repeat is to spread without the order.
+func TestRepeat(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		list := weighted(rapid.SliceOfN(rapid.Uint16Range(1, 12), 0, 6).Draw(t, "weights")...)
+		byAddress := func(a, b Endpoint) int { return a.Compare(b.AddrPort) }
+		want := slices.SortedFunc(slices.Values(Spread(list)), byAddress)
+		if got := Repeat(list); !slices.Equal(got, want) {
+			t.Fatalf("got %v, want %v", got, want)
 		}
 	})
 }

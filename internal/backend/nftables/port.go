@@ -76,11 +76,12 @@ func nameError(id plan.PortID, err error) error {
 // compileList fills in now.
 func (s *stocks) compileList(now *list, p *plan.Port, endpoints []plan.Endpoint, old *list) error {
 	turns := p.Balancing == model.BalanceRoundRobin
-	place := placeSlots
+	now.endpoints = endpoints
 	if turns && slices.ContainsFunc(endpoints, func(e plan.Endpoint) bool { return e.Weight != endpoints[0].Weight }) {
-		place = orderedSlots // the plan has spaced them out
+		now.slots = orderedSlots(old.slots, plan.Spread(endpoints))
+	} else {
+		now.slots = placeSlots(old.slots, plan.Repeat(endpoints))
 	}
-	now.slots, now.endpoints = place(old.slots, plan.Spread(endpoints)), endpoints
 	if p.Affinity > 0 {
 		if len(endpoints) > maxAffine {
 			return fmt.Errorf("%d endpoints, and with session affinity %d are the most", len(endpoints), maxAffine)
