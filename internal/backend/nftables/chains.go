@@ -10,14 +10,13 @@ import (
 
 // Chains that others lead to.
 const (
-	chainServices        = "services"   // and the family
-	chainNodePorts       = "node-ports" // and the family
+	chainServices        = "services" // and the family
 	chainBalance         = "balance"
-	chainMasqueradeAll   = "masquerade-all"
-	chainMasqueradePods  = "masquerade-outside"
-	chainMasqueradeNode  = "masquerade-node"
-	chainRefuse          = "refuse"            // also with a family
-	chainRefuseNodePorts = "refuse-node-ports" // also with a family
+	chainExternal        = "external"
+	chainExternalLocal   = "external-local"
+	chainOutside         = "outside" // and the family
+	chainRefuse          = "refuse"
+	chainRefuseNodePorts = "refuse-node-ports"
 	chainRefused         = "refused"
 	chainGuard           = "guard"
 	chainInvalid         = "invalid"
@@ -40,10 +39,11 @@ func (s *structure) natChains() []nft.Chain {
 	for _, f := range model.Families {
 		all = append(all, s.services(f))
 	}
+	all = append(all, s.balance(), s.external(), s.externalLocal())
 	for _, f := range model.Families {
-		all = append(all, s.nodePorts(f))
+		all = append(all, outside(f))
 	}
-	return append(append(all, balance()), s.masqueradeChains()...)
+	return all
 }
 
 // otherChains are for what has an endpoint by now, and for what has none.
@@ -75,40 +75,19 @@ func (s *structure) translate() []nft.Rule {
 // translateOwn is for what this node sends. A loopback address is nobody's but a node port's.
 func (s *structure) translateOwn() (rules []nft.Rule) {
 	if s.localhost {
-		rules = append(rules, ip(model.IPv4).then(to(loopback4, false), goTo(named(chainNodePorts, model.IPv4))))
+		loopback := ip(model.IPv4).and(to(loopback4, false))
+		rules = append(rules, loopback.then(takeRoute(nodePort(), setNodePorts), goTo(chainBalance)))
 	}
 	return append(rules, s.translate()...)
 }
 
-// services finds the frontend that a packet is for. Who is kept out is kept out first.
+// services finds the frontend that a packet is for: that of the address, or else of the node port.
 func (s *structure) services(f model.Family) nft.Chain {
-	source := append(nft.Concat{saddr(f)}, destination(f)...)
-	rules := []nft.Rule{
-		ip(f).then(in(destination(f), setGuarded.of(f)), notIn(source, setAllowed.of(f)), drop()),
-	}
-	rules = append(rules, s.lookups(f, destination(f), setServices, setOutside, chainBalance)...)
+	rules := []nft.Rule{ip(f).then(takeRoute(destination(f), setServices.of(f)), goTo(chainBalance))}
 	for _, w := range s.atNode(f) {
-		rules = append(rules, w.then(goTo(named(chainNodePorts, f))))
+		rules = append(rules, w.then(takeRoute(nodePort(), setNodePorts.of(f)), goTo(chainBalance)))
 	}
-	return nft.Chain{Name: named(chainServices, f), Comment: "find the route of an address", Rules: rules}
-}
-
-func (s *structure) nodePorts(f model.Family) nft.Chain {
-	return nft.Chain{
-		Name:    named(chainNodePorts, f),
-		Comment: "find the route of a node port",
-		Rules:   s.lookups(f, nodePort(), setNodePorts, setOutsideNodePorts, chainBalance),
-	}
-}
-
-// lookups take the route of a frontend and go on with it: that for clients outside, if there is one and the client is
-// outside, and else the one for all.
-func (s *structure) lookups(f model.Family, key nft.Expr, all, outside setID, next string) (rules []nft.Rule) {
-	if tests, some := noPod(s.detect[f]); some {
-		local := nft.FibIsLocal{Of: nft.FibSaddr, Not: true}
-		rules = append(rules, ip(f).and(tests...).then(takeRoute(key, outside.of(f)), local, goTo(next)))
-	}
-	return append(rules, ip(f).then(takeRoute(key, all.of(f)), goTo(next)))
+	return nft.Chain{Name: named(chainServices, f), Comment: "find the route", Rules: rules}
 }
 
 // atNode are the tests for the addresses of this node that accept node ports, save loopback addresses, which come by
@@ -122,37 +101,69 @@ func (s *structure) atNode(f model.Family) []when {
 }
 
 // balance goes where the route leads. Where it leads nowhere the packet stays as it is, for the filter chains to refuse.
-func balance() nft.Chain {
-	mark := func(m masquerade, chain string) nft.Rule {
-		return when{hasRoute(maskMasquerade, uint32(m))}.then(jump(chain))
+// Most packets are for cluster IPs, so what these need is here, and the rest apart.
+func (s *structure) balance() nft.Chain {
+	rules := []nft.Rule{when{hasRoute(maskExternal, maskExternal)}.then(jump(chainExternal))}
+	for _, f := range model.Families {
+		if tests, some := noPod(s.detect[f]); some && s.detect[f].Implemented() {
+			noPods := hasRoute(maskMasquerade, uint32(masqueradeNoPods))
+			rules = append(rules, because("no pod", ip(f).and(tests...).then(noPods, s.toMark())))
+		}
 	}
-	return nft.Chain{Name: chainBalance, Comment: "follow the route: whose source to mark, which bucket", Rules: []nft.Rule{
-		mark(masqueradeNoPods, chainMasqueradePods),
-		mark(masqueradeAll, chainMasqueradeAll),
-		mark(masqueradeNode, chainMasqueradeNode),
-		when{}.then(nft.Vmap{Key: routeBits(maskBucket), Map: setBuckets.name()}),
-	}}
+	return nft.Chain{
+		Name: chainBalance, Comment: "follow the route: whose source to mark, which bucket",
+		Rules: append(rules, when{}.then(nft.Vmap{Key: routeBits(maskBucket), Map: setBuckets.name()})),
+	}
 }
 
-// masqueradeChains mark packets for a new source address. Who is a pod is nothing else, even at an address of the node.
-func (s *structure) masqueradeChains() []nft.Chain {
-	mark := nft.SetMeta{Meta: nft.Mark, To: nft.Bits{Of: nft.Mark, Op: nft.Or, By: s.mark}}
-	var noPods, own []nft.Rule
+// toMark marks packets for a new source address.
+func (s *structure) toMark() nft.Statement {
+	return nft.SetMeta{Meta: nft.Mark, To: nft.Bits{Of: nft.Mark, Op: nft.Or, By: s.mark}}
+}
+
+// external is for what clients outside can connect to, and for cluster IPs that masquerade everybody. What is refused
+// gets no mark, since others may yet send it elsewhere; where pods are refused, so are clients outside.
+func (s *structure) external() nft.Chain {
+	rules := both(func(f model.Family) nft.Rule {
+		source := append(nft.Concat{saddr(f)}, destination(f)...)
+		return ip(f).then(in(destination(f), setGuarded.of(f)), notIn(source, setAllowed.of(f)), drop())
+	})
+	return nft.Chain{
+		Name: chainExternal, Comment: "keep out who is not allowed, mark the others",
+		Rules: append(
+			rules,
+			because("to be refused", when{hasRoute(maskForward, 0)}.then(back())),
+			when{hasRoute(maskMasquerade, uint32(masqueradeNode))}.then(goTo(chainExternalLocal)),
+			when{}.then(s.toMark()),
+		),
+	}
+}
+
+// externalLocal is for the policy Local, by which clients outside fare differently from pods and this node. Who is a pod
+// is nothing else, even at an address of the node.
+func (s *structure) externalLocal() nft.Chain {
+	c := nft.Chain{Name: chainExternalLocal, Comment: "policy Local: mark this node's processes, send clients outside elsewhere"}
 	for _, f := range model.Families {
 		tests, some := noPod(s.detect[f])
 		if !some {
 			continue
 		}
-		if s.detect[f].Implemented() {
-			noPods = append(noPods, ip(f).and(tests...).then(mark))
-		}
-		own = append(own, ip(f).and(tests...).then(nft.FibIsLocal{Of: nft.FibSaddr}, mark))
+		c.Rules = append(
+			c.Rules,
+			ip(f).and(tests...).then(nft.FibIsLocal{Of: nft.FibSaddr}, s.toMark(), back()),
+			ip(f).and(tests...).then(goTo(named(chainOutside, f))),
+		)
 	}
-	return []nft.Chain{
-		{Name: chainMasqueradePods, Comment: "mark who is no pod", Rules: noPods},
-		{Name: chainMasqueradeAll, Comment: "mark everybody", Rules: []nft.Rule{when{}.then(mark)}},
-		{Name: chainMasqueradeNode, Comment: "mark this node's own processes", Rules: own},
-	}
+	return c
+}
+
+// outside finds the route of clients outside, for a frontend where it differs. An address that has none is a node's:
+// each frontend that leads here is in one of the maps.
+func outside(f model.Family) nft.Chain {
+	return nft.Chain{Name: named(chainOutside, f), Comment: "find the route of clients outside", Rules: []nft.Rule{
+		ip(f).then(takeRoute(destination(f), setOutside.of(f)), back()),
+		when{}.then(takeRoute(nodePort(), setOutsideNodePorts.of(f))),
+	}}
 }
 
 // masquerade gives a new source to who has the mark, which is taken away first, since a packet may come by again with
@@ -161,7 +172,7 @@ func (s *structure) masqueradeChains() []nft.Chain {
 func (s *structure) masquerade() []nft.Rule {
 	marked := nft.Is{Left: nft.Bits{Of: nft.Mark, Op: nft.And, By: s.mark}, Right: nft.Value{}.Uint32(s.mark)}
 	unmark := nft.SetMeta{Meta: nft.Mark, To: nft.Bits{Of: nft.Mark, Op: nft.And, By: ^s.mark}}
-	rules := []nft.Rule{because("marked by masquerade-*", when{marked}.then(unmark, nft.Masquerade{}))}
+	rules := []nft.Rule{because("marked by balance or external", when{marked}.then(unmark, nft.Masquerade{}))}
 	return append(rules, both(func(f model.Family) nft.Rule {
 		itself := nft.Concat{saddr(f), daddr(f), nft.L4Proto, nft.THDport}
 		return because("sent to itself", ip(f).then(status(nft.StatusDNAT), in(itself, setHairpin.of(f)), nft.Masquerade{}))

@@ -113,7 +113,7 @@ func (d *delta) elements(old, now func(func(setID, *nft.Element) bool)) {
 func (p *port) sameFrontends(q *port) bool {
 	a, b := p.plan, q.plan
 	return slices.Equal(a.Frontends, b.Frontends) && slices.Equal(p.sources, q.sources) && (a.Sources == nil) == (b.Sources == nil) &&
-		p.routes(a.Internal) == q.routes(b.Internal) && p.routes(a.External) == q.routes(b.External)
+		p.routes(plan.ClusterIP) == q.routes(plan.ClusterIP) && p.routes(plan.ExternalIP) == q.routes(plan.ExternalIP)
 }
 
 // node collects the elements that depend on the node.

@@ -40,7 +40,7 @@ func (p *port) mayHave(set setID) bool {
 	case setServices, setNodePorts:
 		return true
 	case setOutside, setOutsideNodePorts:
-		return p.routes(p.plan.External).differ || p.routes(p.plan.Internal).differ
+		return differ(p.plan.External)
 	case setAllowed, setGuarded:
 		return p.plan.Sources != nil
 	}
@@ -132,7 +132,7 @@ func (l *list) turns() nft.Element {
 // the same one each time.
 func (p *port) frontends(yield func(setID, *nft.Element) bool) {
 	e := &nft.Element{Comment: nft.CleanComment(p.plan.ID.String())}
-	internal, external := p.routes(p.plan.Internal), p.routes(p.plan.External)
+	internal, external := p.routes(plan.ClusterIP), p.routes(plan.ExternalIP)
 	for _, fe := range p.plan.Frontends {
 		rs := external
 		if fe.Kind == plan.ClusterIP {

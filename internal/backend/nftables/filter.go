@@ -1,8 +1,6 @@
 package nftables
 
 import (
-	"slices"
-
 	"sluice/internal/model"
 	"sluice/internal/nft"
 )
@@ -16,7 +14,7 @@ func (s *structure) input() (rules []nft.Rule) {
 		guard := ip(model.IPv4).then(lo, to(loopback4, false), noAnswer, drop())
 		rules = append(rules, because("node ports on localhost open loopback addresses to the network", guard))
 	}
-	rules = append(rules, s.translated(), fresh(chainRefuse), fresh(chainRefuseNodePorts))
+	rules = append(rules, established(), translated(), fresh(chainRefuse), fresh(chainRefuseNodePorts))
 	if s.guard {
 		rules = append(rules, fresh(chainGuard))
 	}
@@ -26,7 +24,7 @@ func (s *structure) input() (rules []nft.Rule) {
 // forward is for what passes through. What connection tracking calls invalid it would not translate back: the client
 // would see the endpoint's address and reset its connection (kubernetes issue 74839).
 func (s *structure) forward() []nft.Rule {
-	rules := []nft.Rule{s.translated(), fresh(chainRefuse)}
+	rules := []nft.Rule{established(), translated(), fresh(chainRefuse)}
 	if s.guard {
 		rules = append(rules, fresh(chainGuard))
 	}
@@ -39,7 +37,7 @@ func (s *structure) forward() []nft.Rule {
 // output is for what this node sends. What it sends to itself comes by input too, where node ports are refused: the
 // guard must not be before them.
 func (s *structure) output() []nft.Rule {
-	rules := []nft.Rule{s.translated(), fresh(chainRefuse)}
+	rules := []nft.Rule{established(), translated(), fresh(chainRefuse)}
 	if s.guard {
 		away := nft.FibIsLocal{Of: nft.FibDaddr, Not: true}
 		rules = append(rules, when{state(nft.StateNew), away}.then(jump(chainGuard)))
@@ -47,9 +45,14 @@ func (s *structure) output() []nft.Rule {
 	return rules
 }
 
+// established lets pass at once what most packets are. Whether they are translated was settled with the first one.
+func established() nft.Rule {
+	return when{state(nft.StateEstablished | nft.StateRelated)}.then(accept())
+}
+
 // translated lets pass what nat has sent to an endpoint, and takes the route off it, which other parts of the kernel
 // would read as a priority.
-func (s *structure) translated() nft.Rule {
+func translated() nft.Rule {
 	rule := when{state(nft.StateNew), status(nft.StatusDNAT)}.then(nft.SetMeta{Meta: nft.Priority}, accept())
 	return because("has an endpoint", rule)
 }
@@ -57,41 +60,47 @@ func (s *structure) translated() nft.Rule {
 // fresh leads new connections to a chain.
 func fresh(chain string) nft.Rule { return when{state(nft.StateNew)}.then(jump(chain)) }
 
-// refuseChains look again for the frontend of what nat has not translated, and do what nat chains cannot. A packet whose
-// route does lead to endpoints is left alone: it was sent to its own destination, an endpoint that listens at the
-// frontend's very address, which connection tracking does not call translated. Only the route is taken off it.
+// refuseChains look again for the frontend of what nat has not translated, and do what nat chains cannot.
 func (s *structure) refuseChains() []nft.Chain {
-	refuse := nft.Chain{Name: chainRefuse, Comment: "what nat left as it was"}
-	nodePorts := nft.Chain{Name: chainRefuseNodePorts, Comment: "what nat left as it was, for this node"}
-	var addressed, ofNode []nft.Chain
+	refuse := both(func(f model.Family) nft.Rule {
+		return ip(f).then(takeRoute(destination(f), setServices.of(f)), goTo(chainRefused))
+	})
+	var nodePorts []nft.Rule
 	for _, f := range model.Families {
-		c := nft.Chain{
-			Name:    named(chainRefuse, f),
-			Comment: "find the route of an address again",
-			Rules:   s.lookups(f, destination(f), setServices, setOutside, chainRefused),
-		}
-		addressed, refuse.Rules = append(addressed, c), append(refuse.Rules, ip(f).then(goTo(c.Name)))
-
-		c = nft.Chain{
-			Name:    named(chainRefuseNodePorts, f),
-			Comment: "find the route of a node port again",
-			Rules:   s.lookups(f, nodePort(), setNodePorts, setOutsideNodePorts, chainRefused),
-		}
-		ofNode = append(ofNode, c)
 		at := s.atNode(f)
 		if f == model.IPv4 && s.localhost {
 			at = append(at, ip(f).and(to(loopback4, false)))
 		}
 		for _, w := range at {
-			nodePorts.Rules = append(nodePorts.Rules, w.then(goTo(c.Name)))
+			nodePorts = append(nodePorts, w.then(takeRoute(nodePort(), setNodePorts.of(f)), goTo(chainRefused)))
 		}
 	}
-	refused := nft.Chain{Name: chainRefused, Comment: "reject or drop, if the route says so", Rules: []nft.Rule{
+	return []nft.Chain{
+		{Name: chainRefuse, Comment: "what nat left as it was: find the route again", Rules: refuse},
+		{Name: chainRefuseNodePorts, Comment: "the same, for this node", Rules: nodePorts},
+		s.refused(),
+	}
+}
+
+// refused does what the route says, which for clients outside may be another one. A packet whose route does lead to
+// endpoints is left alone: it was sent to its own destination, an endpoint that listens at the frontend's very address,
+// which connection tracking does not call translated. Only the route is taken off it.
+func (s *structure) refused() nft.Chain {
+	c := nft.Chain{Name: chainRefused, Comment: "reject or drop, if the route says so"}
+	for _, f := range model.Families {
+		if tests, some := noPod(s.detect[f]); some {
+			differs := hasRoute(maskMasquerade, uint32(masqueradeNode))
+			away := nft.FibIsLocal{Of: nft.FibSaddr, Not: true}
+			c.Rules = append(c.Rules, ip(f).and(differs).and(tests...).then(away, jump(named(chainOutside, f))))
+		}
+	}
+	c.Rules = append(
+		c.Rules,
 		when{hasRoute(maskBucket, bucketReject.key())}.then(nft.Reject{}),
 		when{hasRoute(maskBucket, bucketDrop.key())}.then(drop()),
 		because("an endpoint at its own frontend", when{}.then(nft.SetMeta{Meta: nft.Priority})),
-	}}
-	return slices.Concat([]nft.Chain{refuse}, addressed, []nft.Chain{nodePorts}, ofNode, []nft.Chain{refused})
+	)
+	return c
 }
 
 // guardChain refuses what is for a cluster IP and for none of its ports, and what is for a cluster IP that nobody has.

@@ -69,8 +69,8 @@ func TestCompare(t *testing.T) {
 		},
 		"a chain":  {"add chain inet sluice mine", []string{"-chain inet sluice mine"}},
 		"a set":    {"add set inet sluice mine { type ipv4_addr; }", []string{"-set inet sluice mine"}},
-		"a rule":   {"add rule inet sluice masquerade-all drop", []string{"-rule inet sluice masquerade-all # not one that is made here"}},
-		"no rules": {"flush chain inet sluice masquerade-all", []string{"+rule inet sluice masquerade-all meta mark set meta mark | 0x00004000"}},
+		"a rule":   {"add rule inet sluice round-robin drop", []string{"-rule inet sluice round-robin # not one that is made here"}},
+		"no rules": {"flush chain inet sluice round-robin", []string{"+rule inet sluice round-robin meta priority & ffff:f000 vmap @round-robin"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			nftFile(t, tt.nft)

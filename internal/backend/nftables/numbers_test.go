@@ -78,7 +78,7 @@ func TestBucketNames(t *testing.T) {
 			t.Errorf("%s: %v, %v; %v is called %s", name, got, ok, want, want.name())
 		}
 	}
-	for _, name := range []string{"", "random-", "random-03", "random-3-", "random-x", "random-0", "affinity4-0-5s", "affinity4-3", "affinity4-3-5", "affinity5-3-5s", "round-robin", "round-robin-3", "refuse4"} {
+	for _, name := range []string{"", "random-", "random-03", "random-3-", "random-x", "random-0", "affinity4-0-5s", "affinity4-3", "affinity4-3-5", "affinity5-3-5s", "round-robin", "round-robin-3", "outside4"} {
 		if got, ok := bucketOf(name); ok {
 			t.Errorf("%q is taken for %v", name, got)
 		}

@@ -19,6 +19,9 @@ const (
 	maskBucket     uint32 = 0xffc
 	maskList       uint32 = 0xfffff000
 
+	maskExternal uint32 = 0x2   // of masquerading: external frontends have it
+	maskForward  uint32 = 0xff8 // of the bucket: those that lead to endpoints have some of it
+
 	shiftBucket = 2
 	shiftList   = 12
 
@@ -26,14 +29,15 @@ const (
 	maxList   = maskList >> shiftList
 )
 
-// masquerade says whose source address is rewritten.
+// masquerade says whose source address is rewritten, and by the way how much else there is to ask of a packet: it is
+// one of the last two for all frontends but cluster IPs.
 type masquerade uint8
 
 const (
 	masqueradeNobody masquerade = iota
 	masqueradeNoPods            // whoever is not known to be a pod
 	masqueradeAll
-	masqueradeNode // this node's own processes
+	masqueradeNode // this node's own processes; clients outside have another route
 )
 
 // listNumber is the number of a list of endpoints, from 1.
@@ -66,27 +70,35 @@ type routes struct {
 }
 
 // routes turns what the plan says of a kind of frontend into numbers.
-func (p *port) routes(a plan.Access) (rs routes) {
-	pod, host, outside := a[plan.ClientPod], a[plan.ClientHost], a[plan.ClientOutside]
-	rs.main = p.route(pod, whose(pod, host, outside))
-	if !sameRoute(host, outside) {
-		rs.differ = true
-		rs.outside = p.route(outside, whose(outside, outside, outside))
+func (p *port) routes(k plan.Kind) (rs routes) {
+	a := p.plan.Access(k)
+	rs.main = p.route(a[plan.ClientPod], whose(k, a))
+	if rs.differ = differ(a); rs.differ {
+		rs.outside = p.route(a[plan.ClientOutside], masqueradeNobody)
 	}
 	return rs
 }
 
-// whose source is rewritten, of those who come by the route of pods.
-func whose(pod, host, outside plan.Route) masquerade {
-	switch {
+// differ reports whether clients outside fare differently from this node, as the policy Local has it for all frontends
+// but cluster IPs. They are not masqueraded then.
+func differ(a plan.Access) bool { return !sameRoute(a[plan.ClientHost], a[plan.ClientOutside]) }
+
+// whose source is rewritten, of those who come by the route of pods. An external frontend that refuses has it too, for
+// source ranges to be looked at.
+func whose(k plan.Kind, a plan.Access) masquerade {
+	switch pod := a[plan.ClientPod]; {
+	case differ(a):
+		return masqueradeNode
+	case k != plan.ClusterIP:
+		return masqueradeAll
+	case pod.Action != plan.Forward:
+		return masqueradeNobody
 	case pod.Masquerade:
 		return masqueradeAll
-	case !host.Masquerade:
-		return masqueradeNobody
-	case sameRoute(host, outside):
+	case a[plan.ClientHost].Masquerade:
 		return masqueradeNoPods
 	}
-	return masqueradeNode
+	return masqueradeNobody
 }
 
 func sameRoute(a, b plan.Route) bool {
@@ -99,7 +111,7 @@ func (p *port) route(r plan.Route, m masquerade) route {
 		l := &p.lists[indexOf(r.List)]
 		return newRoute(l.number, l.bucket, m)
 	case plan.Drop:
-		return newRoute(0, bucketDrop, masqueradeNobody)
+		return newRoute(0, bucketDrop, m)
 	}
-	return newRoute(0, bucketReject, masqueradeNobody)
+	return newRoute(0, bucketReject, m)
 }

@@ -110,16 +110,16 @@ func definitions(f model.Family) []definition {
 	)
 	return []definition{
 		{setServices, "services", services, "address of a Service → route"},
-		{setNodePorts, "node-ports", nodePorts, "node port → route"},
-		{setOutside, "outside", services, "address of a Service → route of clients outside, if not the same (policy Local)"},
-		{setOutsideNodePorts, "outside-node-ports", nodePorts, "node port → route of clients outside, if not the same (policy Local)"},
 		{setNodeAddresses, "node-addresses", nft.Set{Key: fields(addr)}, "where node ports answer, unless everywhere"},
+		{setNodePorts, "node-ports", nodePorts, "node port → route"},
 		{setGuarded, "guarded", nft.Set{Key: frontend}, "load balancer addresses with source ranges"},
 		{
 			setAllowed, "allowed",
 			nft.Set{Key: fields(addr, addr, proto, port), Interval: true},
 			"source range . load balancer address",
 		},
+		{setOutside, "outside", services, "address of a Service → route of clients outside, if not the same (policy Local)"},
+		{setOutsideNodePorts, "outside-node-ports", nodePorts, "node port → route of clients outside, if not the same (policy Local)"},
 		{setEndpoints, "endpoints", nft.Set{Key: slot, Data: target}, "list . slot → endpoint"},
 		{
 			setAffineSlots, "affine-slots",

@@ -97,6 +97,9 @@ func drop() nft.Statement { return nft.Verdict{Kind: nft.Drop} }
 
 func accept() nft.Statement { return nft.Verdict{Kind: nft.Accept} }
 
+// back ends a chain that was jumped to.
+func back() nft.Statement { return nft.Verdict{Kind: nft.Return} }
+
 // named is the name of a chain that exists for each family.
 func named(name string, f model.Family) string { return name + strconv.Itoa(digit(f)) }
 
