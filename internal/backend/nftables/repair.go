@@ -91,7 +91,7 @@ func (a *run) deafly(ctx context.Context, f func() error) error {
 
 // repair compares the elements that others touched with what they were.
 func (a *run) repair(ctx context.Context, touched map[setID]map[nft.Value]struct{}) (names []string, err error) {
-	c := a.known.contents()
+	c := a.known.unsorted()
 	d := &a.delta
 	d.reset()
 	d.most = manyDifferences
@@ -106,7 +106,7 @@ func (a *run) repair(ctx context.Context, touched map[setID]map[nft.Value]struct
 		}
 	}
 	if d.over {
-		return d.names(), a.reload(ctx, c, true)
+		return d.names(), a.reload(ctx, a.known.contents(), true)
 	}
 	return d.names(), a.send(ctx, d, func() {})
 }

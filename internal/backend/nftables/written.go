@@ -2,6 +2,7 @@ package nftables
 
 import (
 	"maps"
+	"slices"
 
 	"sluice/internal/plan"
 )
@@ -29,8 +30,13 @@ func writtenAll(c *contents, refs references) *written {
 }
 
 // contents are what the table holds.
-func (w *written) contents() *contents {
-	return &contents{structure: w.structure, sizes: w.sizes, node: w.node, buckets: &w.buckets, ports: sorted(w.ports)}
+func (w *written) contents() *contents { return w.contentsOf(sorted(w.ports)) }
+
+// unsorted are contents with the ports in any order: to sort many takes longer than to repair an element.
+func (w *written) unsorted() *contents { return w.contentsOf(slices.Collect(maps.Values(w.ports))) }
+
+func (w *written) contentsOf(ports []*port) *contents {
+	return &contents{structure: w.structure, sizes: w.sizes, node: w.node, buckets: &w.buckets, ports: ports}
 }
 
 // collect has d be what makes some ports, and all that is no port's, as r wants them.
