@@ -37,9 +37,6 @@ func (d *delta) reset() {
 	}
 }
 
-// empty reports whether there is nothing to do.
-func (d *delta) empty() bool { return d.size() == 0 }
-
 // late reports whether there is a second transaction.
 func (d *delta) late() bool {
 	return len(d.lastChains) > 0 || slices.ContainsFunc(d.last[:], func(es []nft.Element) bool { return len(es) > 0 })

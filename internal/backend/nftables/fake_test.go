@@ -43,7 +43,7 @@ func load(t rapid.TB, r *Ruleset) *fakeKernel {
 // sync brings the table up to date by deltas. Ports on hold stay as they are.
 func (k *fakeKernel) sync(t rapid.TB, r *Ruleset, hold func(plan.PortID) bool) (written int) {
 	routes := k.routes()
-	before, dirty := maps.Clone(k.applied), r.takeDirty()
+	dirty := r.takeDirty()
 	var d delta
 	for _, id := range slices.SortedFunc(maps.Keys(dirty.ports), plan.PortID.Compare) {
 		if hold(id) {
@@ -64,9 +64,6 @@ func (k *fakeKernel) sync(t rapid.TB, r *Ruleset, hold func(plan.PortID) bool) (
 	k.checkRoutes(t, k.routes())
 	k.refs.commit(&d)
 	k.node, k.buckets = r.node, r.buckets.byNumber
-	if d.empty() && !maps.Equal(before, k.applied) && d.size() > 0 {
-		t.Fatal("an empty delta has a size")
-	}
 	return d.size()
 }
 

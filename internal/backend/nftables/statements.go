@@ -29,8 +29,8 @@ func (w when) and(tests ...nft.Statement) when { return slices.Concat(w, tests) 
 
 // ip tests for a family. Every rule that looks at addresses begins with it, as nft would have it do anyway.
 func ip(f model.Family) when {
-	const nfprotoIPv4, nfprotoIPv6 = 2, 10
-	return when{nft.Is{Left: nft.NFProto, Right: nft.Value{}.Proto([...]uint8{nfprotoIPv4, nfprotoIPv6}[f])}}
+	number := [...]uint8{model.IPv4: nft.ProtoIPv4, model.IPv6: nft.ProtoIPv6}[f]
+	return when{nft.Is{Left: nft.NFProto, Right: nft.Value{}.Proto(number)}}
 }
 
 func saddr(f model.Family) nft.Payload { return [...]nft.Payload{nft.IPSaddr, nft.IP6Saddr}[f] }
