@@ -108,18 +108,7 @@ func prefixLength(from, to []byte) (length int, ok bool) {
 		return 0, false
 	}
 	p := netip.PrefixFrom(addr, length)
-	return length, p.Masked().Addr() == addr && bytes.Equal(lastOf(p), to)
-}
-
-// lastOf is the last address of a prefix.
-func lastOf(p netip.Prefix) []byte {
-	b := p.Addr().AsSlice()
-	for i := range b {
-		if keep := p.Bits() - 8*i; keep < 8 {
-			b[i] |= byte(0xff >> max(keep, 0))
-		}
-	}
-	return b
+	return length, p.Masked().Addr() == addr && bytes.Equal(LastOf(p).AsSlice(), to)
 }
 
 func appendProto(b []byte, p uint8) []byte {

@@ -40,6 +40,18 @@ func (v Value) Addr(a netip.Addr) Value {
 	return v.raw(b[:])
 }
 
+// LastOf is the last address of a prefix, where the range that is the prefix ends.
+func LastOf(p netip.Prefix) netip.Addr {
+	b := p.Addr().AsSlice()
+	for i := range b {
+		if keep := p.Bits() - 8*i; keep < 8 {
+			b[i] |= byte(0xff >> max(keep, 0))
+		}
+	}
+	last, _ := netip.AddrFromSlice(b)
+	return last
+}
+
 // Proto appends a protocol's number.
 func (v Value) Proto(p uint8) Value { return v.raw([]byte{p, 0, 0, 0}) }
 

@@ -166,7 +166,7 @@ func (p *port) guard(fe plan.Frontend, name string, yield func(setID, *nft.Eleme
 	key := func(v nft.Value) nft.Value { return v.Addr(fe.Addr).Proto(uint8(fe.Protocol)).Port(fe.Port) }
 	f := p.family()
 	for _, s := range p.sources {
-		e := nft.Element{Key: key(nft.Value{}.Addr(s.Addr())), End: key(nft.Value{}.Addr(lastOf(s))), Comment: name}
+		e := nft.Element{Key: key(nft.Value{}.Addr(s.Addr())), End: key(nft.Value{}.Addr(nft.LastOf(s))), Comment: name}
 		if !yield(setAllowed.of(f), &e) {
 			return false
 		}

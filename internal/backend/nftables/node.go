@@ -65,7 +65,7 @@ func (p *nodePart) elements(yield func(setID, *nft.Element) bool) {
 			}
 		}
 		for _, c := range p.cidrs[f] {
-			e = nft.Element{Key: nft.Value{}.Addr(c.Addr()), End: nft.Value{}.Addr(lastOf(c))}
+			e = nft.Element{Key: nft.Value{}.Addr(c.Addr()), End: nft.Value{}.Addr(nft.LastOf(c))}
 			if !yield(setServiceCIDRs.of(f), &e) {
 				return
 			}

@@ -58,6 +58,9 @@ func TestNextAffine(t *testing.T) {
 	}
 }
 
+func (r route) bucket() bucketNumber   { return bucketNumber(uint32(r) & maskBucket >> shiftBucket) }
+func (r route) masquerade() masquerade { return masquerade(uint32(r) & maskMasquerade) }
+
 func TestRoute(t *testing.T) {
 	r := newRoute(0xfffff, 1023, masqueradeNode)
 	if r != 0xffffffff || r.list() != 0xfffff || r.bucket() != 1023 || r.masquerade() != masqueradeNode {

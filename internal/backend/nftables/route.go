@@ -56,9 +56,7 @@ func newRoute(l listNumber, b bucketNumber, m masquerade) route {
 	return route(l.key() | b.key() | uint32(m))
 }
 
-func (r route) list() listNumber       { return listNumber(r >> shiftList) }
-func (r route) bucket() bucketNumber   { return bucketNumber(uint32(r) & maskBucket >> shiftBucket) }
-func (r route) masquerade() masquerade { return masquerade(uint32(r) & maskMasquerade) }
+func (r route) list() listNumber { return listNumber(r >> shiftList) }
 
 // value is the route as it is in maps.
 func (r route) value() nft.Value { return nft.Value{}.Uint32(uint32(r)) }

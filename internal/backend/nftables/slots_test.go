@@ -83,14 +83,3 @@ func TestPlaceSlotsKeepsTheSlice(t *testing.T) {
 		}
 	}
 }
-
-func TestLastOf(t *testing.T) {
-	for prefix, want := range map[string]string{
-		"10.1.2.3/32": "10.1.2.3", "10.1.2.0/23": "10.1.3.255", "10.0.0.0/8": "10.255.255.255", "0.0.0.0/0": "255.255.255.255",
-		"fd00::/127": "fd00::1", "2001:db8::/33": "2001:db8:7fff:ffff:ffff:ffff:ffff:ffff", "::1/128": "::1",
-	} {
-		if got := lastOf(netip.MustParsePrefix(prefix)); got != netip.MustParseAddr(want) {
-			t.Errorf("%s: %s, want %s", prefix, got, want)
-		}
-	}
-}
