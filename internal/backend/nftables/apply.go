@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"syscall"
 
 	"sluice/internal/backend"
@@ -22,7 +21,7 @@ type Backend struct {
 	deps  Deps
 	drift drift
 
-	mu       sync.Mutex
+	mu       lock     // guards all following fields
 	socket   Socket   // nil: not yet open
 	listener Listener // nil: nobody listens
 	// changed is how who listens asks for an Apply.
@@ -71,7 +70,7 @@ func New(opts Options, deps Deps) *Backend {
 	if deps.Listen == nil {
 		deps.Listen = listen
 	}
-	return &Backend{opts: opts, deps: deps, batch: wire.NewBatch(tableName)}
+	return &Backend{opts: opts, deps: deps, mu: newLock(), batch: wire.NewBatch(tableName)}
 }
 
 // Name is the value of --mode.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 	"maps"
-	"time"
 
 	"sluice/internal/nft"
 	"sluice/internal/plan"
@@ -21,7 +20,7 @@ type counters struct {
 // Connections tells how many connections each Service port was given so far. It is nil before the first Apply.
 // It waits no longer than ctx for an Apply that is under way.
 func (b *Backend) Connections(ctx context.Context) (map[plan.PortID]uint64, error) {
-	if err := b.lock(ctx); err != nil {
+	if err := b.mu.LockWithin(ctx); err != nil {
 		return nil, err
 	}
 	defer b.mu.Unlock()
@@ -43,17 +42,6 @@ func (b *Backend) Connections(ctx context.Context) (map[plan.PortID]uint64, erro
 		total[id] = n
 	}
 	return total, nil
-}
-
-func (b *Backend) lock(ctx context.Context) error {
-	for !b.mu.TryLock() {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(time.Millisecond):
-		}
-	}
-	return nil
 }
 
 // readCounts reads what each list has counted. Where the kernel has no list any more, what is known stays.
