@@ -90,7 +90,7 @@ func (a *run) write(ctx context.Context, ids []plan.PortID) error {
 	switch {
 	case err == nil || !isRefusal(err):
 		return err
-	case isStale(err) && !a.fresh:
+	case isStale(err) && (!a.fresh || !a.blind && a.meddled(ctx)):
 		return err // it is not as we thought, so it is to be read first
 	case len(ids) == 0:
 		return err

@@ -352,6 +352,31 @@ func TestDriftDuringLoad(t *testing.T) {
 	restarts(t, w)
 }
 
+// A port is not to blame for what others take away while it is written.
+func TestFlushBeforeAnyCommit(t *testing.T) {
+	b, f := withFaults(t)
+	w := newRig(t, service(1, 5), service(2, 5, 6))
+	apply(t, b, w.rules)
+	for first := range 6 {
+		w.change(service(1, 5, 6, byte(10+first)))
+		w.change(service(2, byte(10+first)))
+		nftFile(t, "flush map inet sluice services4")
+		n := 0
+		f.before = func() error {
+			if n++; n > first && n <= first+2 {
+				nftFile(t, "flush ruleset")
+			}
+			return nil
+		}
+		if got := apply(t, b, w.rules); len(got.Refused) != 0 {
+			t.Errorf("flushed before the commits from %d on: %+v", first+1, got)
+		}
+		f.before = nil
+		apply(t, b, w.rules)
+		restarts(t, w)
+	}
+}
+
 // flushing is a Listener of which somebody knows when it listens again.
 type flushing struct {
 	Listener

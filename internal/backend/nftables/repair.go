@@ -51,6 +51,12 @@ func (a *run) prove(ctx context.Context, heard uint32) error {
 	return nil
 }
 
+// meddled reports whether anybody else changed anything since this Apply read the kernel.
+func (a *run) meddled(ctx context.Context) bool {
+	now, err := a.socket.Generation(ctx)
+	return err != nil || now != a.drift.base+a.ours
+}
+
 // rebase has prove count from now on.
 func (a *run) rebase(ctx context.Context) error {
 	now, err := a.socket.Generation(ctx)
