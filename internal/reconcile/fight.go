@@ -5,8 +5,10 @@ import "time"
 const (
 	// freeRepairs are made at once, though each comes soon after the one before.
 	freeRepairs = 5
-	// firstTruce is the pause after those; each further one is twice as long, up to the sync period.
+	// firstTruce is the pause after those; each further one is twice as long, up to lastTruce. Nobody knows when the
+	// stranger has had enough, and until the next repair no Service may work.
 	firstTruce = 250 * time.Millisecond
+	lastTruce  = 4 * time.Second
 	// calm is how long nothing must have been changed for the next repair to be the first again.
 	calm = 10 * time.Second
 )
@@ -43,5 +45,5 @@ func (f *fight) truce(period time.Duration) time.Duration {
 	if f.repairs < freeRepairs {
 		return 0
 	}
-	return backoff(f.repairs-freeRepairs+1, firstTruce, period)
+	return backoff(f.repairs-freeRepairs+1, firstTruce, min(lastTruce, period))
 }

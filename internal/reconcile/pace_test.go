@@ -87,8 +87,8 @@ func TestFightSlowsDown(t *testing.T) {
 	if told != 1 {
 		t.Errorf("told %d times, want once", told)
 	}
-	if pause := f.nextAt(30 * time.Second).Sub(f.ended); pause != 30*time.Second {
-		t.Errorf("the pause grows to %v, want the sync period", pause)
+	if pause := f.nextAt(30 * time.Second).Sub(f.ended); pause != lastTruce {
+		t.Errorf("the pause grows to %v, want %v", pause, lastTruce)
 	}
 	now = now.Add(time.Minute)
 	f.repaired(now, now.Add(time.Millisecond), 30*time.Second)
@@ -109,11 +109,11 @@ func TestFightIsBounded(t *testing.T) {
 			now = later(now, f.nextAt(period)).Add(time.Duration(rapid.Int64Range(0, int64(period)).Draw(t, "idle")))
 			f.repaired(now, now.Add(time.Millisecond), period)
 			repairs++
-			if f.repairs > freeRepairs+7 && f.nextAt(period).Sub(f.ended) != period {
+			if f.repairs > freeRepairs+7 && f.nextAt(period).Sub(f.ended) != lastTruce {
 				t.Fatalf("%d repairs in a row, and the next after %v", f.repairs, f.nextAt(period).Sub(f.ended))
 			}
 		}
-		if most := int(time.Hour/calm)*freeRepairs + freeRepairs; repairs > most {
+		if most := max(int(time.Hour/calm)*freeRepairs, int(time.Hour/lastTruce)) + 2*freeRepairs; repairs > most {
 			t.Fatalf("%d repairs in an hour, want at most %d", repairs, most)
 		}
 	})

@@ -37,7 +37,7 @@ func TestFightDoesNotSpin(t *testing.T) {
 			w.meanwhile(func() { w.kernel.watch <- "" })
 			w.wait(100 * time.Millisecond)
 		}
-		if n := len(w.kernel.applied); n < 10 || n > 16 {
+		if n := len(w.kernel.applied); n < 18 || n > 26 {
 			t.Errorf("%d repairs in a minute, at %v", n, w.since(w.kernel.applied))
 		}
 		if n := strings.Count(w.log.String(), "keeps changing"); n != 1 {
