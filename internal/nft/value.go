@@ -30,14 +30,27 @@ func ValueOf(b []byte) (v Value) {
 	return v
 }
 
-// Addr appends an address.
-func (v Value) Addr(a netip.Addr) Value {
+// Addr is v and an address.
+func (v Value) Addr(a netip.Addr) Value { v.AppendAddr(a); return v }
+
+// Proto is v and a protocol's number.
+func (v Value) Proto(p uint8) Value { v.AppendProto(p); return v }
+
+// Port is v and a port.
+func (v Value) Port(p uint16) Value { v.AppendPort(p); return v }
+
+// Uint32 is v and a number in the machine's byte order: a class ID or an integer.
+func (v Value) Uint32(n uint32) Value { v.AppendUint32(n); return v }
+
+// AppendAddr is Addr in place, as are the other ones: to copy a Value for each field costs several times as much, which
+// counts where there are hundreds of thousands.
+func (v *Value) AppendAddr(a netip.Addr) {
 	if a.Is4() {
-		b := a.As4()
-		return v.raw(b[:])
+		v.word(a.As4())
+		return
 	}
 	b := a.As16()
-	return v.raw(b[:])
+	v.length += uint8(copy(v.bytes[v.length:], b[:]))
 }
 
 // LastOf is the last address of a prefix, where the range that is the prefix ends.
@@ -52,16 +65,18 @@ func LastOf(p netip.Prefix) netip.Addr {
 	return last
 }
 
-// Proto appends a protocol's number.
-func (v Value) Proto(p uint8) Value { return v.raw([]byte{p, 0, 0, 0}) }
+// AppendProto is Proto in place.
+func (v *Value) AppendProto(p uint8) { v.word([4]byte{p}) }
 
-// Port appends a port.
-func (v Value) Port(p uint16) Value { return v.raw([]byte{byte(p >> 8), byte(p), 0, 0}) }
+// AppendPort is Port in place.
+func (v *Value) AppendPort(p uint16) { v.word([4]byte{byte(p >> 8), byte(p)}) }
 
-// Uint32 appends a number in the machine's byte order: a class ID or an integer.
-func (v Value) Uint32(n uint32) Value { return v.raw(binary.NativeEndian.AppendUint32(nil, n)) }
-
-func (v Value) raw(b []byte) Value {
-	v.length += uint8(copy(v.bytes[v.length:], b))
-	return v
+// AppendUint32 is Uint32 in place.
+func (v *Value) AppendUint32(n uint32) {
+	var b [4]byte
+	binary.NativeEndian.PutUint32(b[:], n)
+	v.word(b)
 }
+
+// word appends four bytes, as most fields have.
+func (v *Value) word(b [4]byte) { v.length += uint8(copy(v.bytes[v.length:], b[:])) }
