@@ -110,9 +110,10 @@ func (r *Ruleset) adopt(h *held) {
 		r.lists.last = max(r.lists.last, uint32(n)) // the numbers of those that are gone are not used again at once
 	}
 	r.sizes = sizes{size: h.sizes}
-	old := r.ports
-	r.ports = make(map[plan.PortID]*port, len(old))
-	for _, p := range sorted(old) {
+	old := r.sorted()
+	clear(r.ports)
+	r.inOrder = make([]*port, 0, len(old))
+	for _, p := range old {
 		lists := h.numbersFor(p.plan, &r.lists)
 		r.put(p.plan.ID, p.plan, lists)
 		r.release(&port{lists: lists}, r.ports[p.plan.ID])

@@ -91,8 +91,8 @@ func (b *buckets) clear() {
 }
 
 func (b *buckets) find(want bucket) (bucketNumber, bool) {
-	for n, have := range b.byNumber {
-		if have == want {
+	for n := range b.byNumber {
+		if b.byNumber[n] == want {
 			return bucketNumber(n), true
 		}
 	}

@@ -10,7 +10,7 @@ import (
 // compare collects what makes a set of the kernel hold what c says, and counts in refs what ports share. It keeps a few
 // bytes of each element, not the elements: a set may have as many as there are endpoints.
 func (d *delta) compare(c *contents, set setID, refs references, have iter.Seq[*nft.Element]) {
-	m := matcher{seed: maphash.MakeSeed(), missing: make(map[uint64]uint64, c.atMost(set))}
+	m := matcher{seed: maphash.MakeSeed(), missing: make(map[uint64]uint64, c.count[set])}
 	for e := range c.elements(set, refs) {
 		key, rest := m.hash(set, e)
 		m.missing[key] = rest

@@ -18,7 +18,9 @@ type Ruleset struct {
 	structure structure
 	node      *nodePart
 	ports     map[plan.PortID]*port
-	sizes     sizes
+	// inOrder are the ports by ID while all are as they were first compiled; nil: sort them.
+	inOrder []*port
+	sizes   sizes
 	stocks
 
 	// problems are the ports that are left out, and why.
@@ -41,12 +43,13 @@ type dirt struct {
 func Compile(p *plan.Plan, opts Options) *Ruleset {
 	r := &Ruleset{
 		opts: opts, structure: newStructure(&p.Node, opts), ports: make(map[plan.PortID]*port, len(p.Ports)),
-		stocks: newStocks(bucketTable{}), problems: map[plan.PortID]error{},
+		inOrder: make([]*port, 0, len(p.Ports)),
+		stocks:  newStocks(bucketTable{}), problems: map[plan.PortID]error{},
 		dirty: dirt{ports: map[plan.PortID]struct{}{}, table: true},
 	}
 	r.setNode(&p.Node)
 	for _, port := range p.Sorted() {
-		r.replace(port.ID, port)
+		r.put(port.ID, port, [2]list{})
 	}
 	r.settle(p)
 	return r
@@ -73,6 +76,7 @@ func (r *Ruleset) setNode(n *plan.Node) {
 
 // replace compiles a Service port and puts it in the place of the old one. A nil plan takes it away.
 func (r *Ruleset) replace(id plan.PortID, p *plan.Port) {
+	r.inOrder = nil
 	old := r.ports[id]
 	if old == nil {
 		r.put(id, p, [2]list{})
@@ -100,6 +104,9 @@ func (r *Ruleset) put(id plan.PortID, p *plan.Port, had [2]list) {
 	}
 	r.ports[id] = now
 	now.tally(&r.sizes.count, 1)
+	if r.inOrder != nil {
+		r.inOrder = append(r.inOrder, now)
+	}
 }
 
 // settle does what remains when all ports are compiled: those that were left out may have room now.

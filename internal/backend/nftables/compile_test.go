@@ -82,7 +82,7 @@ func (s *scene) drawHeld(t *rapid.T, k *fakeKernel) func(plan.PortID) bool {
 // contents are what the table is to hold, with ports that are on hold as they were.
 func (k *fakeKernel) contents(r *Ruleset) *contents {
 	c := r.contents()
-	c.ports = sorted(k.applied)
+	c.setPorts(sorted(k.applied))
 	return c
 }
 

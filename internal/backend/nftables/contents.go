@@ -17,13 +17,23 @@ type contents struct {
 	node      *nodePart
 	buckets   *bucketTable
 	ports     []*port // by ID
+	// count is at least as many elements as ports have in the sets that have a size.
+	count [setCount]int
 }
 
 // contents are those that the Ruleset wants.
 func (r *Ruleset) contents() *contents {
 	return &contents{
-		structure: r.structure, sizes: r.sizes.size, node: r.node, buckets: &r.buckets.byNumber, ports: sorted(r.ports),
+		structure: r.structure, sizes: r.sizes.size, node: r.node, buckets: &r.buckets.byNumber,
+		ports: r.sorted(), count: r.sizes.count,
 	}
+}
+
+func (r *Ruleset) sorted() []*port {
+	if r.inOrder != nil {
+		return r.inOrder
+	}
+	return sorted(r.ports)
 }
 
 func sorted(ports map[plan.PortID]*port) []*port {
@@ -86,6 +96,7 @@ func (c *contents) elements(set setID, refs references) iter.Seq[*nft.Element] {
 			c.buckets.elements(only)
 		case isOfNode(set):
 			c.node.elements(only)
+		case isOfClients(set) || c.empty(set):
 		case isShared(set):
 			c.sharedElements(set, refs, yield)
 		default:
@@ -99,13 +110,20 @@ func (c *contents) elements(set setID, refs references) iter.Seq[*nft.Element] {
 	}
 }
 
-// atMost is about how many elements a set may have, as far as ports have them.
-func (c *contents) atMost(set setID) int {
-	var counts [setCount]int
+// setPorts has c have other ports.
+func (c *contents) setPorts(ports []*port) {
+	c.ports, c.count = ports, [setCount]int{}
 	for _, p := range c.ports {
-		p.tally(&counts, 1)
+		p.tally(&c.count, 1)
 	}
-	return counts[set]
+}
+
+// empty reports whether it is known without a look at them that no port has elements in a set.
+func (c *contents) empty(set setID) bool {
+	if minSizes[set] == 0 && set < bothFamilies {
+		set = setServices.of(set.family()) // who has none there has none of that family
+	}
+	return minSizes[set] > 0 && c.count[set] == 0
 }
 
 func (c *contents) sharedElements(set setID, refs references, yield func(*nft.Element) bool) {

@@ -26,19 +26,22 @@ func (p *port) elements(set setID, e *nft.Element, yield func(*nft.Element) bool
 	if !p.mayHave(set) {
 		return true
 	}
-	for s, own := range p.frontends {
-		if s == set && !yield(own) {
-			return false
-		}
-	}
-	return true
+	more := true
+	p.frontendsIn(e, func(s setID, own *nft.Element) bool {
+		more = s != set || yield(own)
+		return more
+	})
+	return more
 }
 
 // mayHave reports whether frontends may yield elements of a set, so that it is not asked in vain.
 func (p *port) mayHave(set setID) bool {
 	switch set.ofIPv4() {
-	case setServices, setNodePorts:
+	case setServices:
 		return true
+	case setNodePorts:
+		n := len(p.plan.Frontends) // they are by kind
+		return n > 0 && p.plan.Frontends[n-1].Kind == plan.NodePort
 	case setOutside, setOutsideNodePorts:
 		return differ(p.plan.External)
 	case setAllowed, setGuarded:
@@ -97,9 +100,17 @@ func (l *list) affineSlots() int {
 }
 
 // slotKey is the key of a slot.
-func (l *list) slotKey(i int) nft.Value { return nft.Value{}.Uint32(l.number.key()).Uint32(uint32(i)) }
+func (l *list) slotKey(i int) (v nft.Value) {
+	v.AppendUint32(l.number.key())
+	v.AppendUint32(uint32(i))
+	return v
+}
 
-func target(a netip.AddrPort) nft.Value { return nft.Value{}.Addr(a.Addr()).Port(a.Port()) }
+func target(a netip.AddrPort) (v nft.Value) {
+	v.AppendAddr(a.Addr())
+	v.AppendPort(a.Port())
+	return v
+}
 
 // slot is the element of a slot.
 func (l *list) slot(i int) nft.Element {
@@ -130,8 +141,11 @@ func (l *list) turns() nft.Element {
 
 // frontends yields the elements by which clients find the port, and those by which some are kept out. The element is
 // the same one each time.
-func (p *port) frontends(yield func(setID, *nft.Element) bool) {
-	e := &nft.Element{Comment: nft.CleanComment(p.plan.ID.String())}
+func (p *port) frontends(yield func(setID, *nft.Element) bool) { p.frontendsIn(&nft.Element{}, yield) }
+
+// frontendsIn is frontends with the element that is to be used.
+func (p *port) frontendsIn(e *nft.Element, yield func(setID, *nft.Element) bool) {
+	*e = nft.Element{Comment: nft.CleanComment(p.plan.ID.String())}
 	internal, external := p.routes(plan.ClusterIP), p.routes(plan.ExternalIP)
 	for _, fe := range p.plan.Frontends {
 		rs := external

@@ -29,12 +29,17 @@ func (k sharedKey) address() netip.Addr {
 }
 
 // element is the element itself. An address is commented with the Service that has it.
-func (k sharedKey) element(of model.Name) nft.Element {
-	v := nft.Value{}.Addr(k.address())
+func (k sharedKey) element(of model.Name) (e nft.Element) {
+	a := k.address()
+	e.Key.AppendAddr(a)
 	if k.port == 0 {
-		return nft.Element{Key: v, Comment: nft.CleanComment(of.String())}
+		e.Comment = nft.CleanComment(of.String())
+	} else {
+		e.Key.AppendAddr(a)
+		e.Key.AppendProto(uint8(k.proto))
+		e.Key.AppendPort(k.port)
 	}
-	return nft.Element{Key: v.Addr(k.address()).Proto(uint8(k.proto)).Port(k.port)}
+	return e
 }
 
 // shared yields the elements that a port may have in common with others, each once.
@@ -126,8 +131,9 @@ type sharedChange struct {
 
 // gain counts a port that has k, and reports whether it is the first.
 func (r references) gain(k sharedKey) bool {
+	had := len(r)
 	r[k]++
-	return r[k] == 1
+	return len(r) > had
 }
 
 // commit counts what a delta changes.

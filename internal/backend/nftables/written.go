@@ -36,7 +36,9 @@ func (w *written) contents() *contents { return w.contentsOf(sorted(w.ports)) }
 func (w *written) unsorted() *contents { return w.contentsOf(slices.Collect(maps.Values(w.ports))) }
 
 func (w *written) contentsOf(ports []*port) *contents {
-	return &contents{structure: w.structure, sizes: w.sizes, node: w.node, buckets: &w.buckets, ports: ports}
+	c := &contents{structure: w.structure, sizes: w.sizes, node: w.node, buckets: &w.buckets}
+	c.setPorts(ports)
+	return c
 }
 
 // collect has d be what makes some ports, and all that is no port's, as r wants them.
@@ -77,7 +79,7 @@ func (w *written) wanted(r *Ruleset, stay map[plan.PortID]bool) *contents {
 			ports[id] = w.ports[id]
 		}
 	}
-	c.ports = sorted(ports)
+	c.setPorts(sorted(ports))
 	return c
 }
 
