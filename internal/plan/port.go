@@ -24,7 +24,7 @@ func (id PortID) String() string {
 	if id.Port == "" {
 		return id.Service.String()
 	}
-	return id.Service.String() + ":" + id.Port
+	return id.Service.Namespace + "/" + id.Service.Name + ":" + id.Port
 }
 
 // Compare orders Service ports by name, protocol and family.
