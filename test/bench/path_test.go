@@ -143,7 +143,7 @@ func writeUncounted(b *testing.B, node *lab.Host, c crowd.Crowd) {
 	if err := nftables.Compile(planner.Plan(), nftables.DefaultOptions()).Render(&text); err != nil {
 		b.Fatal(err)
 	}
-	const counting = " meta priority @connections"
+	const counting = "meta priority & ffff:f000 @connections"
 	if !strings.Contains(text.String(), counting) {
 		b.Fatal("no rule counts connections")
 	}

@@ -35,8 +35,8 @@ func (p *port) turnsChain(l *list) nft.Chain {
 	c := nft.Chain{
 		Name: turnsChain(l.number), Comment: p.plan.ID.String(), Rules: []nft.Rule{count(), toSlot(f, pick)},
 	}
-	if p.plan.Affinity > 0 {
-		c.Rules = stick(f, pick, p.plan.Affinity)
+	if timeout := l.affinity(p.plan); timeout > 0 {
+		c.Rules = stick(f, pick, timeout)
 	}
 	return c
 }
@@ -45,43 +45,39 @@ func (p *port) turnsChain(l *list) nft.Chain {
 func turns() nft.Chain {
 	return nft.Chain{
 		Name: chainTurns, Comment: "a slot in turn",
-		Rules: []nft.Rule{when{}.then(nft.Vmap{Key: routeBits(maskList), Map: setRoundRobin.name()})},
+		Rules: []nft.Rule{when{}.then(nft.Vmap{Key: theList(), Map: setRoundRobin.name()})},
 	}
 }
 
-// toList leaves nothing but the list in the route.
-func toList() nft.Statement {
-	return nft.SetMeta{Meta: nft.Priority, To: routeBits(maskList)}
-}
+// theList is the list in the route.
+func theList() nft.Bits { return routeBits(maskList) }
 
 // count counts the connection.
-func count() nft.Rule { return when{toList()}.then(in(nft.Priority, setConnections)) }
+func count() nft.Rule { return when{}.then(in(theList(), setConnections)) }
 
 // toSlot sends the connection to a slot of the list.
 func toSlot(f model.Family, pick nft.Numgen) nft.Rule {
 	return ip(f).then(transport(), nft.DNAT{
-		IPv6: f == model.IPv6, To: nft.Lookup{Key: nft.Concat{nft.Priority, pick}, Map: setEndpoints.of(f).name()},
+		IPv6: f == model.IPv6, To: nft.Lookup{Key: nft.Concat{theList(), pick}, Map: setEndpoints.of(f).name()},
 	})
 }
 
 // stick sends a client to the endpoint that it had, and remembers for longer; else to a slot, and remembers. Either
-// way the number in the priority is first a list's and then an endpoint's; where the next lookup fails, it is made a
-// list's again. The last rule serves those that the map of clients has no room for.
+// way the priority is the number of an endpoint in the end, whose greater part is the list's. The last rule serves those
+// that the map of clients has no room for.
 func stick(f model.Family, pick nft.Numgen, timeout time.Duration) []nft.Rule {
-	client := nft.Concat{routeBits(maskList), saddr(f)}
-	clients := setAffinity.of(f).name()
-	forget := nft.Remove{Map: clients, Key: client, Data: nft.Priority} // an Update would not change the endpoint
-	remember := nft.Update{Map: clients, Key: client, Timeout: timeout, Data: nft.Priority}
+	client := nft.Concat{theList(), saddr(f)}
+	clients := setAffinity.of(f)
+	forget := nft.Remove{Map: clients.name(), Key: client, Data: nft.Priority} // an Update would not change the endpoint
+	remember := nft.Update{Map: clients.name(), Key: client, Timeout: timeout, Data: nft.Priority}
 	again := nft.DNAT{IPv6: f == model.IPv6, To: nft.Lookup{Key: nft.Priority, Map: setAffineEndpoints.of(f).name()}}
-	known := takeRoute(nft.Concat{nft.Priority, saddr(f)}, setAffinity.of(f))
-	chosen := takeRoute(nft.Concat{nft.Priority, pick}, setAffineSlots.of(f))
+	known := takeRoute(client, clients)
+	chosen := takeRoute(nft.Concat{theList(), pick}, setAffineSlots.of(f))
 	one := ip(f).and(transport())
 	return []nft.Rule{
 		count(),
 		because("the endpoint that the client had", one.then(known, remember, again)),
-		when{toList()}.then(),
 		because("another one", one.then(chosen, forget, remember, again)),
-		when{toList()}.then(),
 		because("no room to remember the client", toSlot(f, pick)),
 	}
 }

@@ -10,7 +10,6 @@ import (
 
 // Chains that others lead to.
 const (
-	chainServices        = "services" // and the family
 	chainBalance         = "balance"
 	chainExternal        = "external"
 	chainExternalLocal   = "external-local"
@@ -32,18 +31,11 @@ func (s *structure) chains() []nft.Chain { return slices.Concat(s.natChains(), s
 
 // natChains lead a packet from where it comes in to the chain that picks an endpoint.
 func (s *structure) natChains() []nft.Chain {
-	all := []nft.Chain{
+	return []nft.Chain{
 		base("nat-prerouting", "from the network", nft.NAT, nft.Prerouting, nft.PriorityDstNAT, s.translate()),
 		base("nat-output", "from a process of this node", nft.NAT, nft.Output, nft.PriorityDstNAT, s.translateOwn()),
+		s.balance(), s.external(), s.externalLocal(), outside(model.IPv4), outside(model.IPv6),
 	}
-	for _, f := range model.Families {
-		all = append(all, s.services(f))
-	}
-	all = append(all, s.balance(), s.external(), s.externalLocal())
-	for _, f := range model.Families {
-		all = append(all, outside(f))
-	}
-	return all
 }
 
 // otherChains are for what has an endpoint by now, and for what has none.
@@ -68,36 +60,45 @@ func base(name, comment string, t nft.ChainType, h nft.Hook, priority int32, rul
 	return nft.Chain{Name: name, Comment: comment, Base: &nft.Base{Type: t, Hook: h, Priority: priority}, Rules: rules}
 }
 
+// translate finds the frontend that a packet from the network is for: that of the address, or else of the node port.
 func (s *structure) translate() []nft.Rule {
-	return both(func(f model.Family) nft.Rule { return ip(f).then(goTo(named(chainServices, f))) })
+	return slices.Concat(byAddress(chainBalance), s.byNodePort(chainBalance))
 }
 
-// translateOwn is for what this node sends. A loopback address is nobody's but a node port's.
-func (s *structure) translateOwn() (rules []nft.Rule) {
-	if s.localhost {
-		loopback := ip(model.IPv4).and(to(loopback4, false))
-		rules = append(rules, loopback.then(takeRoute(nodePort(), setNodePorts), goTo(chainBalance)))
+// translateOwn is for what this node sends.
+func (s *structure) translateOwn() []nft.Rule {
+	return append(s.translate(), s.byLoopback(chainBalance)...)
+}
+
+// byAddress takes the route of the address that a packet is for, and goes on with it.
+func byAddress(next string) []nft.Rule {
+	return both(func(f model.Family) nft.Rule {
+		return ip(f).then(takeRoute(destination(f), setServices.of(f)), goTo(next))
+	})
+}
+
+// byNodePort takes the route of the node port, at addresses of this node but loopback addresses.
+func (s *structure) byNodePort(next string) []nft.Rule {
+	return both(func(f model.Family) nft.Rule {
+		return s.atNode(f).then(takeRoute(nodePort(), setNodePorts.of(f)), goTo(next))
+	})
+}
+
+// byLoopback does at loopback addresses, where only this node itself is served.
+func (s *structure) byLoopback(next string) []nft.Rule {
+	if !s.localhost {
+		return nil
 	}
-	return append(rules, s.translate()...)
+	return []nft.Rule{ip(model.IPv4).then(to(loopback4, false), takeRoute(nodePort(), setNodePorts), goTo(next))}
 }
 
-// services finds the frontend that a packet is for: that of the address, or else of the node port.
-func (s *structure) services(f model.Family) nft.Chain {
-	rules := []nft.Rule{ip(f).then(takeRoute(destination(f), setServices.of(f)), goTo(chainBalance))}
-	for _, w := range s.atNode(f) {
-		rules = append(rules, w.then(takeRoute(nodePort(), setNodePorts.of(f)), goTo(chainBalance)))
-	}
-	return nft.Chain{Name: named(chainServices, f), Comment: "find the route", Rules: rules}
-}
-
-// atNode are the tests for the addresses of this node that accept node ports, save loopback addresses, which come by
-// another way.
-func (s *structure) atNode(f model.Family) []when {
+// atNode tests for the addresses of this node that accept node ports from the network.
+func (s *structure) atNode(f model.Family) when {
 	if !s.allLocal[f] {
-		return []when{ip(f).and(in(daddr(f), setNodeAddresses.of(f)))}
+		return ip(f).and(in(daddr(f), setNodeAddresses.of(f)))
 	}
 	loopback := [...]netip.Prefix{model.IPv4: loopback4, model.IPv6: loopback6}[f]
-	return []when{ip(f).and(nft.FibIsLocal{Of: nft.FibDaddr}, to(loopback, true))}
+	return ip(f).and(nft.FibIsLocal{Of: nft.FibDaddr}, to(loopback, true))
 }
 
 // balance goes where the route leads. Where it leads nowhere the packet stays as it is, for the filter chains to refuse.

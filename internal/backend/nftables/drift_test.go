@@ -66,7 +66,7 @@ var drifts = []struct{ name, nft, want string }{
 	{"a source of all keys is added", "add element inet sluice allowed4 { * }", "element * of allowed4"},
 	{"an element is changed", "delete element inet sluice services4 { 10.96.0.1 . tcp . 80 }; add element inet sluice services4 { 10.96.0.1 . tcp . 80 : 0:1 }", "element 10.96.0.1 . tcp . 80 of services4 (default/service-1:http)"},
 	{"a map is flushed", "flush map inet sluice services4", "element 10.96.0.1 . tcp . 80 of services4 (default/service-1:http)"},
-	{"a chain is flushed", "flush chain inet sluice services4", "rules of chain services4"},
+	{"a chain is flushed", "flush chain inet sluice balance", "rules of chain balance"},
 	{"the chain of a bucket is flushed", "flush chain inet sluice random-3", "rules of chain random-3"},
 	{"a rule is added", "add rule inet sluice balance accept", "rules of chain balance"},
 	{"a chain is added", "add chain inet sluice other", "chain other"},

@@ -62,21 +62,9 @@ func fresh(chain string) nft.Rule { return when{state(nft.StateNew)}.then(jump(c
 
 // refuseChains look again for the frontend of what nat has not translated, and do what nat chains cannot.
 func (s *structure) refuseChains() []nft.Chain {
-	refuse := both(func(f model.Family) nft.Rule {
-		return ip(f).then(takeRoute(destination(f), setServices.of(f)), goTo(chainRefused))
-	})
-	var nodePorts []nft.Rule
-	for _, f := range model.Families {
-		at := s.atNode(f)
-		if f == model.IPv4 && s.localhost {
-			at = append(at, ip(f).and(to(loopback4, false)))
-		}
-		for _, w := range at {
-			nodePorts = append(nodePorts, w.then(takeRoute(nodePort(), setNodePorts.of(f)), goTo(chainRefused)))
-		}
-	}
+	nodePorts := append(s.byNodePort(chainRefused), s.byLoopback(chainRefused)...)
 	return []nft.Chain{
-		{Name: chainRefuse, Comment: "what nat left as it was: find the route again", Rules: refuse},
+		{Name: chainRefuse, Comment: "what nat left as it was: find the route again", Rules: byAddress(chainRefused)},
 		{Name: chainRefuseNodePorts, Comment: "the same, for this node", Rules: nodePorts},
 		s.refused(),
 	}

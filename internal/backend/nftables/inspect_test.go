@@ -35,7 +35,7 @@ func TestCompareWithAnEmptyKernel(t *testing.T) {
 	for _, want := range []string{
 		"+table inet sluice", "+map inet sluice services4", "+chain inet sluice balance",
 		"+chain inet sluice nat-prerouting { type nat hook prerouting priority dstnat; policy accept; }",
-		"+rule inet sluice nat-prerouting meta nfproto ipv4 goto services4",
+		"+rule inet sluice nat-prerouting meta nfproto ipv4 meta priority set ip daddr . meta l4proto . th dport map @services4 goto balance",
 		`+element inet sluice cluster-ips4 { 10.96.0.1 comment "default/service-1" }`,
 	} {
 		if !slices.Contains(lines, want) {
@@ -141,7 +141,7 @@ func TestTraceKernelTellsOfForeignRules(t *testing.T) {
 	b := inKernel(t)
 	w := newRig(t, service(1, 5))
 	apply(t, b, w.rules)
-	nftFile(t, "insert rule inet sluice services4 drop")
+	nftFile(t, "insert rule inet sluice balance drop")
 	pkt := plan.Packet{From: netip.MustParseAddr("203.0.113.7"), To: netip.MustParseAddrPort("10.96.0.1:80"), Protocol: model.TCP}
 	got, err := another(t).TraceKernel(t.Context(), w.rules, pkt, nftwalk.Host{})
 	if err != nil {

@@ -33,10 +33,10 @@ func TestListing(t *testing.T) {
 }
 
 // withoutElements is the lines of a table but those of elements. Of the same rule, nft leaves out the family where
-// addresses imply it, names the ICMP message, and calls the route 0:0 none.
+// addresses imply it, names the ICMP message, calls the route 0:0 none, and writes == before a set.
 func withoutElements(table string) (lines []string) {
 	same := strings.NewReplacer(
-		"meta nfproto ipv4 ", "", "meta nfproto ipv6 ", "", "priority set none", "priority set 0:0", "== none", "== 0:0",
+		"meta nfproto ipv4 ", "", "meta nfproto ipv6 ", "", "priority set none", "priority set 0:0", "== none", "== 0:0", "== @", "@",
 		" with icmp port-unreachable", "", " with icmpv6 port-unreachable", "",
 	)
 	inside := false
