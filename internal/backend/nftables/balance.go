@@ -35,8 +35,8 @@ func (p *port) turnsChain(l *list) nft.Chain {
 	c := nft.Chain{
 		Name: turnsChain(l.number), Comment: p.plan.ID.String(), Rules: []nft.Rule{count(), toSlot(f, pick)},
 	}
-	if p.plan.Affinity > 0 {
-		c.Rules = stick(f, pick, p.plan.Affinity)
+	if timeout := l.affinity(p.plan); timeout > 0 {
+		c.Rules = stick(f, pick, timeout)
 	}
 	return c
 }

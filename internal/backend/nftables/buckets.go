@@ -1,9 +1,6 @@
 package nftables
 
-import (
-	"errors"
-	"slices"
-)
+import "slices"
 
 const (
 	// standingBuckets is up to how many slots a chain is there where there are many endpoints. To make one later costs
@@ -13,8 +10,6 @@ const (
 	// back to the same few numbers.
 	spareBuckets = 16
 )
-
-var errNoBucket = errors.New("more than 1021 combinations of a number of endpoints and a timeout of session affinity")
 
 // buckets gives numbers to buckets, and counts the lists that use each. Copies of it are apart.
 type buckets struct {
@@ -47,12 +42,12 @@ func (b *buckets) stand() {
 	}
 }
 
-// use counts a use of a bucket, which gets a number if it has none.
-func (b *buckets) use(want bucket) (bucketNumber, error) {
-	n, ok := b.find(want)
+// use counts a use of a bucket, which gets a number if it has none. It is not ok if there is no number left.
+func (b *buckets) use(want bucket) (n bucketNumber, ok bool) {
+	n, ok = b.find(want)
 	if !ok {
 		if n, ok = b.free(); !ok {
-			return 0, errNoBucket
+			return 0, false
 		}
 		b.byNumber[n], b.last = want, n
 		b.spare++
@@ -60,7 +55,7 @@ func (b *buckets) use(want bucket) (bucketNumber, error) {
 	if b.uses[n]++; b.uses[n] == 1 {
 		b.spare--
 	}
-	return n, nil
+	return n, true
 }
 
 // drop takes back a use.

@@ -82,7 +82,7 @@ func (d *delta) affineEndpoints(old, now side) {
 func (d *delta) turns(old, now side) {
 	had, has := old.bucket == bucketRoundRobin, now.bucket == bucketRoundRobin
 	switch {
-	case has && (!had || len(old.slots) != len(now.slots) || old.port.plan.Affinity != now.port.plan.Affinity):
+	case has && (!had || len(old.slots) != len(now.slots) || old.affinity(old.port.plan) != now.affinity(now.port.plan)):
 		d.chains = append(d.chains, now.port.turnsChain(now.list))
 		if !had {
 			d.add[setRoundRobin] = append(d.add[setRoundRobin], now.turns())

@@ -105,9 +105,9 @@ func TestBuckets(t *testing.T) {
 				}
 			} else {
 				want := bucket{slots: rapid.Uint32Range(1, 60).Draw(t, "slots")}
-				n, err := b.use(want)
-				if err != nil {
-					t.Fatal(err)
+				n, ok := b.use(want)
+				if !ok {
+					t.Fatal("there is no number left")
 				}
 				used[n]++
 				numbers[n] = want
@@ -156,15 +156,15 @@ func TestBucketsRunOut(t *testing.T) {
 	b := newBuckets(bucketTable{})
 	var first bucketNumber
 	for i := range 1021 {
-		n, err := b.use(bucket{slots: uint32(100 + i)})
-		if err != nil {
-			t.Fatalf("after %d: %v", i, err)
+		n, ok := b.use(bucket{slots: uint32(100 + i)})
+		if !ok {
+			t.Fatalf("no number is left after %d", i)
 		}
 		if i == 0 {
 			first = n
 		}
 	}
-	if n, err := b.use(bucket{slots: 50}); err == nil {
+	if n, ok := b.use(bucket{slots: 50}); ok {
 		t.Fatalf("number %d though all are in use", n)
 	}
 	b.drop(first)
@@ -172,7 +172,7 @@ func TestBucketsRunOut(t *testing.T) {
 		t.Errorf("%v has the number that nobody used, and %d are spare", b.byNumber[first], b.spare)
 	}
 	b.drop(first)
-	if n, err := b.use(bucket{slots: 50}); n != first || err != nil {
-		t.Errorf("number %d, %v, want %d, which nobody uses", n, err, first)
+	if n, ok := b.use(bucket{slots: 50}); n != first || !ok {
+		t.Errorf("number %d, %v, want %d, which nobody uses", n, ok, first)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 
 	"sluice/internal/model"
 	"sluice/internal/plan"
@@ -82,10 +83,7 @@ func (s *stocks) compileList(now *list, p *plan.Port, endpoints []plan.Endpoint,
 	} else {
 		now.slots = placeSlots(old.slots, plan.Repeat(endpoints))
 	}
-	if p.Affinity > 0 {
-		if len(endpoints) > maxAffine {
-			return fmt.Errorf("%d endpoints, and with session affinity %d are the most", len(endpoints), maxAffine)
-		}
+	if p.Affinity > 0 && len(endpoints) <= maxAffine { // more cannot be told apart: they are balanced as if there were none
 		now.numberEndpoints(old)
 	}
 	if now.number = old.number; now.number == 0 {
@@ -98,9 +96,19 @@ func (s *stocks) compileList(now *list, p *plan.Port, endpoints []plan.Endpoint,
 	if now.bucket = bucketRoundRobin; turns {
 		return nil
 	}
-	b, err := s.buckets.use(newBucket(p.ID.Family, len(now.slots), p.Affinity))
-	now.bucket = b
-	return err
+	b, ok := s.buckets.use(newBucket(p.ID.Family, len(now.slots), now.affinity(p)))
+	if ok { // else it has a chain of its own, as if it took turns
+		now.bucket = b
+	}
+	return nil
+}
+
+// affinity is how long clients of a list keep their endpoint; 0: they do not.
+func (l *list) affinity(p *plan.Port) time.Duration {
+	if l.affine == nil {
+		return 0
+	}
+	return p.Affinity
 }
 
 // numberEndpoints gives each endpoint the number that it had, or a new one.

@@ -1,14 +1,14 @@
 package nftables
 
 import (
+	"fmt"
 	"io"
 	"iter"
 
 	"sluice/internal/nft"
 )
 
-// Render writes the table as text for nft -f, as it comes out in a kernel that has none. With "delete table inet sluice"
-// before it, it takes the place of one that is there.
+// Render writes the table as text for nft -f. Its first two lines have it take the place of one that is there.
 func (r *Ruleset) Render(w io.Writer) error {
 	c, refs := r.contents(), references{}
 	var (
@@ -24,5 +24,8 @@ func (r *Ruleset) Render(w io.Writer) error {
 		chains = append(chains, *ch)
 	}
 	elements := func(set string) iter.Seq[*nft.Element] { return c.elements(byName[set], refs) }
+	if _, err := fmt.Fprintf(w, "table inet %[1]s\ndelete table inet %[1]s\n", tableName); err != nil {
+		return err
+	}
 	return ourTable.Write(w, defs, chains, elements)
 }
