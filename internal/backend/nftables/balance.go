@@ -31,7 +31,7 @@ func (b bucket) rules() []nft.Rule {
 
 // turnsChain is the chain of a list whose endpoints take turns.
 func (p *port) turnsChain(l *list) nft.Chain {
-	f, pick := p.family(), nft.Numgen{Mod: uint32(len(l.slots)), Incremental: true}
+	f, pick := p.family(), nft.Numgen{Mod: uint32(l.slotCount()), Incremental: true}
 	c := nft.Chain{
 		Name: turnsChain(l.number), Comment: p.plan.ID.String(), Rules: []nft.Rule{count(), toSlot(f, pick)},
 	}

@@ -36,14 +36,14 @@ func (d *delta) list(old, now side) {
 // have been sent to the chain for as many as there were.
 func (d *delta) slots(old, now side) {
 	set := setEndpoints.of(old.port.family())
-	d.eachSlot(set, old, now, len(old.slots), len(now.slots), (*list).slot, func(i int) bool { return old.slots[i] == now.slots[i] })
+	d.eachSlot(set, old, now, old.slotCount(), now.slotCount(), (*list).slot, func(i int) bool { return old.at(i) == now.at(i) })
 }
 
 // affineSlots collects those of session affinity in the same way.
 func (d *delta) affineSlots(old, now side) {
 	set := setAffineSlots.of(old.port.family())
 	d.eachSlot(set, old, now, old.affineSlots(), now.affineSlots(), (*list).affineSlot, func(i int) bool {
-		return old.slots[i] == now.slots[i] && old.affineNumber(old.slots[i]) == now.affineNumber(old.slots[i])
+		return old.at(i) == now.at(i) && old.affineNumber(old.at(i)) == now.affineNumber(old.at(i))
 	})
 }
 
@@ -82,7 +82,7 @@ func (d *delta) affineEndpoints(old, now side) {
 func (d *delta) turns(old, now side) {
 	had, has := old.bucket == bucketRoundRobin, now.bucket == bucketRoundRobin
 	switch {
-	case has && (!had || len(old.slots) != len(now.slots) || old.affinity(old.port.plan) != now.affinity(now.port.plan)):
+	case has && (!had || old.slotCount() != now.slotCount() || old.affinity(old.port.plan) != now.affinity(now.port.plan)):
 		d.chains = append(d.chains, now.port.turnsChain(now.list))
 		if !had {
 			d.add[setRoundRobin] = append(d.add[setRoundRobin], now.turns())

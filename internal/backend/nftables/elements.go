@@ -55,7 +55,7 @@ func (p *port) tally(counts *[setCount]int, by int) {
 	f := p.family()
 	for i := range p.lists {
 		l := &p.lists[i]
-		counts[setEndpoints.of(f)] += by * len(l.slots)
+		counts[setEndpoints.of(f)] += by * l.slotCount()
 		counts[setHairpin.of(f)] += by * len(l.endpoints)
 		counts[setAffineEndpoints.of(f)] += by * len(l.affine)
 		counts[setAffineSlots.of(f)] += by * l.affineSlots()
@@ -82,7 +82,7 @@ func (l *list) part(set setID) (n int, element func(*list, *port, int) nft.Eleme
 	}
 	switch set.ofIPv4() {
 	case setEndpoints:
-		return len(l.slots), func(l *list, _ *port, i int) nft.Element { return l.slot(i) }
+		return l.slotCount(), func(l *list, _ *port, i int) nft.Element { return l.slot(i) }
 	case setAffineSlots:
 		return l.affineSlots(), func(l *list, _ *port, i int) nft.Element { return l.affineSlot(i) }
 	case setAffineEndpoints:
@@ -96,7 +96,7 @@ func (l *list) affineSlots() int {
 	if l.affine == nil {
 		return 0
 	}
-	return len(l.slots)
+	return l.slotCount()
 }
 
 // slotKey is the key of a slot.
@@ -114,12 +114,12 @@ func target(a netip.AddrPort) (v nft.Value) {
 
 // slot is the element of a slot.
 func (l *list) slot(i int) nft.Element {
-	return nft.Element{Key: l.slotKey(i), Data: target(l.slots[i])}
+	return nft.Element{Key: l.slotKey(i), Data: target(l.at(i))}
 }
 
 // affineSlot is the element of a slot for clients that are to come back.
 func (l *list) affineSlot(i int) nft.Element {
-	return nft.Element{Key: l.slotKey(i), Data: nft.Value{}.Uint32(l.affineID(l.affineNumber(l.slots[i])))}
+	return nft.Element{Key: l.slotKey(i), Data: nft.Value{}.Uint32(l.affineID(l.affineNumber(l.at(i))))}
 }
 
 // affineEndpoint is the element of an endpoint that clients come back to.

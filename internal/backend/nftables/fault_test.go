@@ -114,7 +114,7 @@ func TestRefusedPortHoldsUpNobody(t *testing.T) {
 	}
 	t.Log(got.Refused[portID(2)])
 	had := b.known.ports[portID(2)]
-	if had == nil || len(had.lists[0].slots) != 1 || b.known.ports[portID(3)] != w.rules.ports[portID(3)] || b.known.ports[portID(1)] != w.rules.ports[portID(1)] {
+	if had == nil || had.lists[0].slotCount() != 1 || b.known.ports[portID(3)] != w.rules.ports[portID(3)] || b.known.ports[portID(1)] != w.rules.ports[portID(1)] {
 		t.Error("Service 2 is not as it was, or another is not as it is wanted")
 	}
 	same(t, b)

@@ -31,7 +31,7 @@ func (f *frame) has(set setID) bool {
 // former lists the frontends that the table leads to endpoints and r does not. They are what a Service leaves that went
 // while nobody watched; connections by way of it may still be open.
 func (h *held) former(r *Ruleset) (keys []plan.Key) {
-	served := map[setKey]bool{}
+	served := make(map[setKey]bool, len(h.routes))
 	for _, p := range r.ports {
 		for set, e := range p.frontends {
 			if isRoutes(set) && route(nft.NewReader(e.Data).Uint32()).list() != 0 {

@@ -99,8 +99,8 @@ func TestTooManyAffineEndpoints(t *testing.T) {
 			t.Fatalf("%d endpoints: %d ports, problems %v", n, len(r.ports), r.problems)
 		}
 		for _, port := range r.ports {
-			if l := port.lists[0]; len(l.slots) != n || (l.affine != nil) != sticky || (r.buckets.byNumber[l.bucket].timeout != 0) != sticky {
-				t.Errorf("%d endpoints: %d slots, %d numbers of endpoints, bucket %v", n, len(l.slots), len(l.affine), r.buckets.byNumber[l.bucket])
+			if l := port.lists[0]; l.slotCount() != n || (l.affine != nil) != sticky || (r.buckets.byNumber[l.bucket].timeout != 0) != sticky {
+				t.Errorf("%d endpoints: %d slots, %d numbers of endpoints, bucket %v", n, l.slotCount(), len(l.affine), r.buckets.byNumber[l.bucket])
 			}
 		}
 	}
@@ -141,8 +141,8 @@ func TestWeightsInTurn(t *testing.T) {
 		}
 	}
 	for i, e := range plan.Spread(after) {
-		if now.slots[i] != e.AddrPort {
-			t.Errorf("slot %d is %s, want %s", i, now.slots[i], e.AddrPort)
+		if now.at(i) != e.AddrPort {
+			t.Errorf("slot %d is %s, want %s", i, now.at(i), e.AddrPort)
 		}
 	}
 	if now.number != old.number {

@@ -9,8 +9,8 @@ import (
 
 const (
 	// loadBatch is about how many bytes a transaction has where a table is filled in several. The kernel keeps a multiple
-	// of it until the transaction is over.
-	loadBatch = 4 << 20
+	// of it until the transaction is over; longer ones take as long.
+	loadBatch = 1 << 20
 	// batchRest is more than what comes after the last look at a batch's length: an element and the end.
 	batchRest = 1 << 10
 )
@@ -123,7 +123,7 @@ func (c *contents) bytes() int {
 	const table, element = 64 << 10, 64
 	n := 0
 	for _, p := range c.ports {
-		n += 2*len(p.plan.Frontends) + len(p.lists[0].slots) + len(p.lists[1].slots) + len(p.lists[0].endpoints) + 1
+		n += 2*len(p.plan.Frontends) + p.lists[0].slotCount() + p.lists[1].slotCount() + len(p.lists[0].endpoints) + 1
 	}
 	return table + n*element
 }

@@ -25,7 +25,8 @@ type port struct {
 type list struct {
 	number listNumber
 	bucket bucketNumber
-	// slots are what a connection is given one of at random, or in turn.
+	// slots are what a connection is given one of at random, or in turn. Nil: each endpoint has one, in their order, as it
+	// is where there are no weights until endpoints come and go. See [list.at].
 	slots []netip.AddrPort
 	// endpoints are the plan's, sorted by address.
 	endpoints []plan.Endpoint
@@ -80,8 +81,8 @@ func (s *stocks) compileList(now *list, p *plan.Port, endpoints []plan.Endpoint,
 	now.endpoints = endpoints
 	if turns && slices.ContainsFunc(endpoints, func(e plan.Endpoint) bool { return e.Weight != endpoints[0].Weight }) {
 		now.slots = orderedSlots(old.slots, plan.Spread(endpoints))
-	} else {
-		now.slots = placeSlots(old.slots, plan.Repeat(endpoints))
+	} else if want := plan.Repeat(endpoints); len(want) > len(endpoints) || !old.fits(want) {
+		now.slots = placeSlots(old.targets(), want)
 	}
 	if p.Affinity > 0 && len(endpoints) <= maxAffine { // more cannot be told apart: they are balanced as if there were none
 		now.numberEndpoints(old)
@@ -96,7 +97,7 @@ func (s *stocks) compileList(now *list, p *plan.Port, endpoints []plan.Endpoint,
 	if now.bucket = bucketRoundRobin; turns {
 		return nil
 	}
-	b, ok := s.buckets.use(newBucket(p.ID.Family, len(now.slots), now.affinity(p)))
+	b, ok := s.buckets.use(newBucket(p.ID.Family, now.slotCount(), now.affinity(p)))
 	if ok { // else it has a chain of its own, as if it took turns
 		now.bucket = b
 	}

@@ -6,6 +6,41 @@ import (
 	"sluice/internal/plan"
 )
 
+// slotCount is the number of slots.
+func (l *list) slotCount() int {
+	if l.slots == nil {
+		return len(l.endpoints)
+	}
+	return len(l.slots)
+}
+
+// at is the endpoint that has a slot.
+func (l *list) at(slot int) netip.AddrPort {
+	if l.slots == nil {
+		return l.endpoints[slot].AddrPort
+	}
+	return l.slots[slot]
+}
+
+// targets are the endpoints that have the slots.
+func (l *list) targets() []netip.AddrPort {
+	if l.slots == nil {
+		return orderedSlots(nil, l.endpoints)
+	}
+	return l.slots
+}
+
+// fits reports whether want can have the slots in its order: nobody had any, or they are the same.
+func (l *list) fits(want []plan.Endpoint) bool {
+	n := l.slotCount()
+	for i := range n {
+		if n != len(want) || l.at(i) != want[i].AddrPort {
+			return false
+		}
+	}
+	return true
+}
+
 // placeSlots puts the endpoints that are wanted, each as often as it is in want, into as many slots. Who has a slot
 // keeps it; a slot that becomes free goes to who had one beyond the new end, then to who is new. So a change of one
 // endpoint changes one slot. If nothing changes, old itself is returned. An old slot that is empty is the zero value.
