@@ -4,8 +4,9 @@ import "slices"
 
 const (
 	// standingBuckets is up to how many slots a chain is there where there are many endpoints. To make one later costs
-	// the kernel a walk through all of them.
-	standingBuckets = 16
+	// the kernel a walk through all of them, but each that is there costs it a look for every endpoint that is loaded, an
+	// eighth as much: so there are those for the numbers that few clusters do without.
+	standingBuckets = 4
 	// spareBuckets is how many are kept though no list needs them: a Deployment that scales up and down comes
 	// back to the same few numbers.
 	spareBuckets = 16
