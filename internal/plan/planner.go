@@ -64,8 +64,10 @@ func (p *Planner) SetHost(h Host) Changes {
 
 // Update applies a change of the Snapshot.
 func (p *Planner) Update(d model.Delta) (c Changes) {
-	// ids are the ports to compute again, some of them more than once.
-	ids := slices.Grow(make([]PortID, 0, 8), len(d.Services))
+	ids := make([]PortID, 0, 8) // ports to compute again, some of them more than once
+	if len(d.Services) > cap(ids) {
+		ids = make([]PortID, 0, len(d.Services))
+	}
 	if len(p.snap.Services) == 0 {
 		p.reserve(d)
 	}
