@@ -57,7 +57,7 @@ func Diff(old, new *Snapshot) Delta {
 }
 
 func apply[K comparable, V any](to, changed map[K]*V) map[K]*V {
-	if len(to) == 0 {
+	if len(to) == 0 && len(changed) > 0 {
 		to = make(map[K]*V, len(changed)) // to grow as objects come would cost as much again
 	}
 	for k, v := range changed {
