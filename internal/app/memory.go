@@ -11,7 +11,7 @@ import (
 // for it more often costs more than it saves.
 const (
 	garbageAtStart = 50
-	garbage        = 25
+	garbage        = 10
 )
 
 // thrift keeps the daemon small, unless the environment says how much garbage there may be. Once the rules stand it gives
