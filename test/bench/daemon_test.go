@@ -40,6 +40,7 @@ func daemonRows(b *testing.B, t *grid, services int) {
 	f, node := newFolder(b, services), newNode(b)
 	d := &watched{B: b, folder: f, node: node, flags: nftablesFlags()}
 	add := func(what string, costs ...cost) {
+		d.rest()
 		c, status := median(costs), d.proc("status")
 		t.add(what, milliseconds(c.cpu), milliseconds(c.wall), mebibytes(memory(b, status, "VmHWM")), mebibytes(memory(b, status, "VmRSS")))
 	}
