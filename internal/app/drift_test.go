@@ -5,21 +5,15 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/backend/iptables"
 	"sluice/internal/config"
+	"sluice/internal/kernel/iptexec"
 )
 
 // TestRepairsWithoutPolling: where the kernel tells what others do, no sync period passes before it is repaired. The
 // time that it takes is reported.
 func TestRepairsWithoutPolling(t *testing.T) {
 	n := newNode(t)
-	deps, _, err := iptables.System(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if deps.Listen == nil {
-		t.Skip("the iptables of this machine is of the legacy variant, which does not tell what others do")
-	}
+	n.use(iptexec.NFT) // the legacy variant does not tell what others do
 	n.in.Config = flags(t, "--mode="+config.ModeIPTables, "--node=node-a", "--iptables-sync-period=1h")
 	n.put(udp("dns", "10.96.0.10", 53, 0, "10.244.2.5:53"))
 	n.start()

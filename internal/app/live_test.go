@@ -22,6 +22,7 @@ import (
 	"sluice/internal/config"
 	"sluice/internal/kernel/conntrack"
 	"sluice/internal/kernel/instance"
+	"sluice/internal/kernel/iptexec"
 	"sluice/internal/kernel/link"
 	"sluice/internal/model"
 	"sluice/internal/testkit/nstest"
@@ -45,6 +46,22 @@ type node struct {
 func newNode(t *testing.T) *node {
 	t.Helper()
 	return newNodeOf(t, config.ModeIPTables)
+}
+
+// use has the mode iptables use a variant, by the sign that kubelet leaves of its own choice, until the test ends.
+func (n *node) use(v iptexec.Variant) {
+	n.t.Helper()
+	tools, err := iptexec.Find(n.t.Context(), v)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	restore := func(ctx context.Context, text string) {
+		if err := tools.Restore(ctx, iptexec.IPv4, []byte("*mangle\n"+text+"\nCOMMIT\n"), iptexec.RestoreOptions{}); err != nil {
+			n.t.Error(err)
+		}
+	}
+	restore(n.t.Context(), ":KUBE-IPTABLES-HINT - [0:0]")
+	n.t.Cleanup(func() { restore(context.Background(), "-X KUBE-IPTABLES-HINT") })
 }
 
 func newNodeOf(t *testing.T, mode string) *node {

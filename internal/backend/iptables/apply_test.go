@@ -17,6 +17,7 @@ import (
 	"sluice/internal/model"
 	"sluice/internal/plan"
 	"sluice/internal/testkit/gen"
+	"sluice/internal/testkit/sample"
 )
 
 // fakeTables are tables in memory, of a kernel that tells of changes or, as the legacy variant, does not.
@@ -131,7 +132,7 @@ func TestApplyTwiceWritesOnce(t *testing.T) {
 
 // webRules are those of a Service that has everything.
 func webRules() *Ruleset {
-	s, sl := service(model.IPv4, []string{"10.96.0.10", "10.244.1.5", "10.244.2.5"})
+	s, sl := sample.Service(model.IPv4, []string{"10.96.0.10", "10.244.1.5", "10.244.2.5"})
 	external(s)
 	return Compile(planOf(s, sl), DefaultOptions())
 }
@@ -165,7 +166,7 @@ func TestLegacyReadsBeforeItWrites(t *testing.T) {
 	if result, err := b.Apply(t.Context(), webRules(), backend.Request{}); err != nil || result.Restored != nil {
 		t.Fatalf("nothing to write: %+v, %v", result, err)
 	}
-	s, sl := service(model.IPv4, []string{"10.96.0.10", "10.244.1.5"})
+	s, sl := sample.Service(model.IPv4, []string{"10.96.0.10", "10.244.1.5"})
 	external(s)
 	result, err := b.Apply(t.Context(), Compile(planOf(s, sl), DefaultOptions()), backend.Request{})
 	if err != nil || !slices.Equal(result.Restored, []string{"IPv4 nat KUBE-SERVICES"}) {

@@ -1,11 +1,8 @@
 package iptables
 
 import (
-	"flag"
 	"math"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,25 +14,6 @@ import (
 	"sluice/internal/plan"
 	"sluice/internal/testkit/gen"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (-want +got); go test -update writes it anew:\n%s", file, diff)
-	}
-}
 
 // TestUpdateEqualsCompile changes a plan at random and compares with compiling it anew, after each change.
 func TestUpdateEqualsCompile(t *testing.T) {

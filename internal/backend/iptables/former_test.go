@@ -8,6 +8,7 @@ import (
 	"sluice/internal/backend"
 	"sluice/internal/model"
 	"sluice/internal/plan"
+	"sluice/internal/testkit/sample"
 )
 
 // A process that finds rules of Services that are no more tells their frontends, once.
@@ -24,7 +25,7 @@ func TestFormerFrontends(t *testing.T) {
 		}
 		return former
 	}
-	s, sl := service(model.IPv4, []string{"10.96.0.10", "10.244.1.5", "10.244.2.5"})
+	s, sl := sample.Service(model.IPv4, []string{"10.96.0.10", "10.244.1.5", "10.244.2.5"})
 	external(s)
 	full := planOf(s, sl)
 	if got := apply(start(), full); got != nil {

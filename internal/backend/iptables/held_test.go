@@ -11,6 +11,7 @@ import (
 
 	"sluice/internal/backend"
 	"sluice/internal/model"
+	"sluice/internal/testkit/sample"
 )
 
 // TestHiddenUserOfChainHoldsUpNothing: a chain that cannot be removed is emptied, everything else is done, and it goes
@@ -24,7 +25,7 @@ func TestHiddenUserOfChainHoldsUpNothing(t *testing.T) {
 		svc := slices.Sorted(maps.Keys(fakes[0].contents[Nat]))
 		chain := svc[slices.IndexFunc(svc, func(name string) bool { return strings.HasPrefix(name, "KUBE-SVC-") })]
 		fakes[0].hidden = chain
-		s, _ := service(model.IPv4, []string{"10.96.0.10"})
+		s, _ := sample.Service(model.IPv4, []string{"10.96.0.10"})
 		gone := Compile(planOf(s), DefaultOptions())
 		for round := range 3 {
 			result, err := b.Apply(t.Context(), gone, backend.Request{Recheck: true})

@@ -14,6 +14,7 @@ import (
 	"sluice/internal/plan"
 	"sluice/internal/testkit/gen"
 	"sluice/internal/testkit/nstest"
+	"sluice/internal/testkit/sample"
 )
 
 func TestMain(m *testing.M) { nstest.Main(m) }
@@ -24,7 +25,7 @@ func TestKernelTakesEveryKind(t *testing.T) {
 	eachVariant(t, func(n *node) {
 		for _, kind := range kinds {
 			for f, addresses := range [][]string{{"10.96.0.10", "10.244.1.5", "10.244.2.5"}, {"fd00:96::a", "fd00:244:1::5", "fd00:244:2::5"}} {
-				s, sl := service(model.Family(f), addresses)
+				s, sl := sample.Service(model.Family(f), addresses)
 				kind.edit(s, sl)
 				n.check(Compile(planOf(s, sl), DefaultOptions()), model.Family(f))
 			}
@@ -68,7 +69,7 @@ func TestKernelTakesRandomPlans(t *testing.T) {
 
 // TestOddNamesAreOneWord: whatever is in a name stays in the comment.
 func TestOddNamesAreOneWord(t *testing.T) {
-	s, sl := service(model.IPv4, []string{"10.96.0.10", "10.244.1.5"})
+	s, sl := sample.Service(model.IPv4, []string{"10.96.0.10", "10.244.1.5"})
 	s.Name.Name = `a" -j DROP 'b\` + "\nCOMMIT" + strings.Repeat("é", 200)
 	sl.Service = s.Name
 	eachVariant(t, func(n *node) { n.check(Compile(planOf(s, sl), DefaultOptions()), model.IPv4) })

@@ -18,6 +18,7 @@ import (
 	"sluice/internal/model"
 	"sluice/internal/plan"
 	"sluice/internal/testkit/nstest"
+	"sluice/internal/testkit/sample"
 )
 
 // node is a namespace with a Backend that writes the tables of one variant in it.
@@ -95,13 +96,13 @@ func (n *node) contents(f model.Family) (c contents) {
 
 // dualStack are the rules of two Services, one in each family, that have everything.
 func dualStack() *Ruleset {
-	s, sl := service(model.IPv4, []string{"10.96.0.10", "10.244.1.5", "10.244.2.5"})
+	s, sl := sample.Service(model.IPv4, []string{"10.96.0.10", "10.244.1.5", "10.244.2.5"})
 	external(s)
-	s.ClusterIPs = addrs("10.96.0.10", "fd00:96::a")
+	s.ClusterIPs = sample.Addrs("10.96.0.10", "fd00:96::a")
 	s.ExternalPolicy, s.HealthCheckNodePort = model.PolicyLocal, 32000
 	six := *sl
 	six.Name.Name, six.Family = "web-6", model.IPv6
-	six.Endpoints = []model.Endpoint{endpointAt(addrs("fd00:244:2::5")[0])}
+	six.Endpoints = []model.Endpoint{endpointAt(sample.Addrs("fd00:244:2::5")[0])}
 	return Compile(planOf(s, sl, &six), DefaultOptions())
 }
 
@@ -132,7 +133,7 @@ func TestOwnWritesAreNotReadBack(t *testing.T) {
 		}
 		n.restart()
 		n.apply(dualStack(), false)
-		n.apply(Compile(planOf(service(model.IPv4, []string{"10.96.0.11", "10.244.1.6"})), DefaultOptions()), false)
+		n.apply(Compile(planOf(sample.Service(model.IPv4, []string{"10.96.0.11", "10.244.1.6"})), DefaultOptions()), false)
 		n.apply(dualStack(), false)
 		n.apply(dualStack(), false)
 		_, tells, _ := n.deps.Tables[0].Generation()
@@ -231,7 +232,7 @@ func TestForeignRulesSurvive(t *testing.T) {
 		}
 		n.apply(dualStack(), false)
 		n.give(model.IPv4, "*filter\n-I INPUT 1 -s 9.9.9.9/32 -j ACCEPT\n-A FORWARD -s 9.9.9.9/32 -j ACCEPT\nCOMMIT\n")
-		n.apply(Compile(planOf(service(model.IPv4, []string{"10.96.0.11"})), DefaultOptions()), true)
+		n.apply(Compile(planOf(sample.Service(model.IPv4, []string{"10.96.0.11"})), DefaultOptions()), true)
 		n.give(model.IPv4, "*filter\n-D INPUT -s 9.9.9.9/32 -j ACCEPT\n-D FORWARD -s 9.9.9.9/32 -j ACCEPT\nCOMMIT\n")
 		if diff := cmp.Diff(before, n.foreign()); diff != "" {
 			n.Errorf("after Apply:\n%s", diff)
@@ -273,7 +274,7 @@ func TestAdoptsKubeProxy(t *testing.T) {
 	}
 	eachVariant(t, func(n *node) {
 		n.give(model.IPv4, string(dump))
-		s, sl := service(model.IPv4, []string{"10.96.0.10", "10.244.1.5", "10.244.2.5"})
+		s, sl := sample.Service(model.IPv4, []string{"10.96.0.10", "10.244.1.5", "10.244.2.5"})
 		s.Type, s.Ports[0].NodePort = model.NodePort, 30080
 		want := Compile(planOf(s, sl), DefaultOptions())
 		d := diff(want.families[model.IPv4].desired, n.contents(model.IPv4))
@@ -365,7 +366,7 @@ func (n *node) refused(old, bad string) {
 
 func TestRenderLeavesOutEmptyFamilies(t *testing.T) {
 	var b bytes.Buffer
-	if err := Compile(planOf(service(model.IPv4, []string{"10.96.0.11"})), DefaultOptions()).Render(&b); err != nil {
+	if err := Compile(planOf(sample.Service(model.IPv4, []string{"10.96.0.11"})), DefaultOptions()).Render(&b); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(b.String(), "IPv6") || strings.Count(b.String(), "*nat") != 1 {

@@ -3,59 +3,19 @@ package iptables
 import (
 	"math"
 	"net/netip"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"sluice/internal/backend/iptables/rules"
 	"sluice/internal/plan"
-	"sluice/internal/testkit/gen"
-	"sluice/internal/trace"
+	"sluice/internal/testkit/oracle"
+	"sluice/internal/testkit/sample"
 )
 
-// TestRulesMeanThePlan walks random packets through the rules of random plans: the verdict, the endpoints, their shares
-// and who sees the client must be what the plan says.
 func TestRulesMeanThePlan(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		p := plan.Build(gen.Config(t), gen.Host(t), gen.Snapshot(t))
-		r := Compile(p, DefaultOptions())
-		for range 100 { // with the 100 checks that rapid makes unless told otherwise: 10,000 packets
-			pkt := gen.Packet(t, p)
-			want, got := decided(p.Decide(pkt)), r.Trace(pkt)
-			if got.Verdict != want.Verdict || got.Uncertain || got.Error != "" || len(got.Alternatives) > 0 || !sameEndpoints(want.Endpoints, got.Endpoints) {
-				t.Fatalf("%+v\nplan: %s %v\nrules: %s %v %v %s\n%s\n%s",
-					pkt, want.Verdict, want.Endpoints, got.Verdict, got.Endpoints, got.Alternatives, got.Error, steps(got), text(t, r))
-			}
-		}
-	})
-}
-
-// decided is the plan's answer in the form of a trace.
-func decided(d plan.Decision) (r trace.Result) {
-	r.Verdict = trace.Verdict(d.Action.String())
-	for _, target := range d.Targets {
-		r.Endpoints = append(r.Endpoints, trace.Endpoint{
-			Address: target.AddrPort, Probability: target.Share, Masquerade: target.Masquerade,
-		})
-	}
-	trace.SortEndpoints(r.Endpoints)
-	return r
-}
-
-func sameEndpoints(want, got []trace.Endpoint) bool {
-	return slices.EqualFunc(want, got, func(w, g trace.Endpoint) bool {
-		return w.Address == g.Address && w.Masquerade == g.Masquerade && math.Abs(w.Probability-g.Probability) < 1e-9
-	})
-}
-
-func steps(r trace.Result) (text string) {
-	for _, s := range r.Steps {
-		text += s.At + ": " + s.Rule + "\n"
-	}
-	return text
+	oracle.Check(t, func(p *plan.Plan) *Ruleset { return Compile(p, DefaultOptions()) }, text)
 }
 
 // TestRulesAreWhatIsRendered: the walk is over the rules that are written.
@@ -78,7 +38,7 @@ func TestRulesAreWhatIsRendered(t *testing.T) {
 
 func TestManyEndpointsGetEqualShares(t *testing.T) {
 	const n = 330
-	s, sl := service(0, []string{"10.96.0.10"})
+	s, sl := sample.Service(0, []string{"10.96.0.10"})
 	for i := range n {
 		e := sl.Endpoints
 		sl.Endpoints = append(e, endpointAt(netip.AddrFrom4([4]byte{10, 244, byte(i >> 8), byte(i)})))

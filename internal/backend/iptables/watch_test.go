@@ -10,6 +10,7 @@ import (
 	"sluice/internal/backend"
 	"sluice/internal/kernel/iptexec"
 	"sluice/internal/model"
+	"sluice/internal/testkit/sample"
 )
 
 // watching runs the Backend's Watch, and returns the calls of changed.
@@ -128,7 +129,7 @@ func TestMissesNothingWhileItWrites(t *testing.T) {
 	}
 	apply(webRules(), 0)
 	four.now = true
-	s, sl := service(model.IPv4, []string{"10.96.0.10", "10.244.1.5"})
+	s, sl := sample.Service(model.IPv4, []string{"10.96.0.10", "10.244.1.5"})
 	apply(Compile(planOf(s, sl), DefaultOptions()), 1)
 	cancel()
 	<-done

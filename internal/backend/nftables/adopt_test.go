@@ -12,6 +12,7 @@ import (
 	"sluice/internal/nft"
 	"sluice/internal/plan"
 	"sluice/internal/testkit/gen"
+	"sluice/internal/testkit/sample"
 )
 
 // read is what a new process learns of the table.
@@ -103,7 +104,7 @@ func TestAdoptNonsense(t *testing.T) {
 	if h.buckets != (bucketTable{}) {
 		t.Errorf("buckets: %v", h.buckets)
 	}
-	s, sl := webService(model.IPv4, []string{"10.96.0.10", "10.244.1.5", "10.244.2.5"})
+	s, sl := sample.Service(model.IPv4, []string{"10.96.0.10", "10.244.1.5", "10.244.2.5"})
 	r := Compile(planOf(s, sl), DefaultOptions())
 	want := meaning(r)
 	r.adopt(h)
@@ -114,7 +115,7 @@ func TestAdoptNonsense(t *testing.T) {
 
 // TestAdoptKeepsPlaces: an endpoint stays in its slot, and what came between takes only those that became free.
 func TestAdoptKeepsPlaces(t *testing.T) {
-	s, sl := webService(model.IPv4, []string{"10.96.0.10", "10.244.1.5", "10.244.2.5"})
+	s, sl := sample.Service(model.IPv4, []string{"10.96.0.10", "10.244.1.5", "10.244.2.5"})
 	k := load(t, Compile(planOf(s, sl), DefaultOptions()))
 	sl.Endpoints = append([]model.Endpoint{endpointAt(netip.MustParseAddr("10.244.0.1"))}, sl.Endpoints[1:]...)
 	if n := k.catchUp(t, Compile(planOf(s, sl), DefaultOptions())); n != 3 {

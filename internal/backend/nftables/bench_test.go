@@ -8,6 +8,7 @@ import (
 
 	"sluice/internal/model"
 	"sluice/internal/plan"
+	"sluice/internal/testkit/crowd"
 )
 
 // The big cluster of the benchmarks.
@@ -18,29 +19,10 @@ const (
 
 // bigCluster is a Planner of it, and two changes that replace one endpoint of one Service and put it back.
 func bigCluster(services int) (*plan.Planner, [2]model.Delta) {
-	snap := model.NewSnapshot()
-	for i := range services {
-		name := model.Name{Namespace: "bench", Name: fmt.Sprint("service-", i)}
-		s, sl := webService(model.IPv4, []string{"10.96.0.1"})
-		s.Name, sl.Name, sl.Service = name, name, name
-		s.ClusterIPs = []netip.Addr{netip.AddrFrom4([4]byte{10, 100, byte(i >> 8), byte(i)})}
-		for e := range benchEndpoints {
-			sl.Endpoints = append(sl.Endpoints, model.Endpoint{
-				Address: netip.AddrFrom4([4]byte{10, 128 + byte(e), byte(i >> 8), byte(i)}), Ready: true, Serving: true,
-			})
-		}
-		snap.Services[name], snap.Slices[name] = s, sl
-	}
+	c := crowd.Crowd{Services: services, Endpoints: benchEndpoints}
 	p := plan.NewPlanner(plan.Config{ClusterCIDRs: []netip.Prefix{netip.MustParsePrefix("10.128.0.0/9")}})
-	p.Update(model.Delta(*snap))
-	name := model.Name{Namespace: "bench", Name: "service-7"}
-	other := *snap.Slices[name]
-	other.Endpoints = append([]model.Endpoint{}, other.Endpoints...)
-	other.Endpoints[3].Address = netip.MustParseAddr("10.200.0.1")
-	return p, [2]model.Delta{
-		{Slices: map[model.Name]*model.Slice{name: &other}},
-		{Slices: map[model.Name]*model.Slice{name: snap.Slices[name]}},
-	}
+	p.Update(model.Delta(*c.Snapshot()))
+	return p, [2]model.Delta{c.Change(7, 1), c.Change(7, 0)}
 }
 
 func BenchmarkCompile(b *testing.B) {

@@ -9,6 +9,7 @@ import (
 
 	"sluice/internal/model"
 	"sluice/internal/plan"
+	"sluice/internal/testkit/sample"
 )
 
 // summary is what a delta does, set by set.
@@ -104,7 +105,7 @@ func TestDelta(t *testing.T) {
 			"last round-robin-1",
 		}},
 	} {
-		s, sl := webService(model.IPv4, addresses)
+		s, sl := sample.Service(model.IPv4, addresses)
 		if tt.before != nil {
 			tt.before(s)
 		}
@@ -129,7 +130,7 @@ func TestDelta(t *testing.T) {
 // TestSharedElements: an element goes with the last of the ports that have it, and not before; and a delta that is thrown
 // away changes no count.
 func TestSharedElements(t *testing.T) {
-	s, sl := webService(model.IPv4, []string{"10.96.0.10", "10.244.1.5"})
+	s, sl := sample.Service(model.IPv4, []string{"10.96.0.10", "10.244.1.5"})
 	s.Ports = append(s.Ports, model.ServicePort{Name: "same", Protocol: model.TCP, Port: 81})
 	sl.Ports = append(sl.Ports, model.SlicePort{Name: "same", Protocol: model.TCP, Port: 8080})
 	r := Compile(planOf(s, sl), DefaultOptions())

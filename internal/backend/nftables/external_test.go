@@ -7,6 +7,8 @@ import (
 
 	"sluice/internal/model"
 	"sluice/internal/plan"
+	"sluice/internal/testkit/oracle"
+	"sluice/internal/testkit/sample"
 	"sluice/internal/trace"
 )
 
@@ -28,8 +30,8 @@ func TestRefusedIsNotMarked(t *testing.T) {
 			packet(node, "192.0.2.1:80", plan.ViaLocal), packet(node, "10.96.0.10:80", plan.ViaLocal),
 		} {
 			got := r.Trace(pkt)
-			if got.Verdict != trace.Reject || strings.Contains(steps(got), "meta mark set") {
-				t.Errorf("policy %v, %+v: %s\n%s", policy, pkt, got.Verdict, steps(got))
+			if got.Verdict != trace.Reject || strings.Contains(oracle.Steps(got), "meta mark set") {
+				t.Errorf("policy %v, %+v: %s\n%s", policy, pkt, got.Verdict, oracle.Steps(got))
 			}
 		}
 	}
@@ -45,13 +47,13 @@ func TestAddressWithTheNumberOfANodePort(t *testing.T) {
 		}
 	}
 	r := newRig(
-		t, serviceWith(1, addrsOf("10.244.1.5"), local(func(s *model.Service) { s.ExternalIPs, s.Ports[0].Port = addrs("192.0.2.1"), 30080 })),
+		t, serviceWith(1, addrsOf("10.244.1.5"), local(func(s *model.Service) { s.ExternalIPs, s.Ports[0].Port = sample.Addrs("192.0.2.1"), 30080 })),
 		serviceWith(2, addrsOf("10.244.1.6"), local(func(s *model.Service) { s.Ports[0].NodePort = 30080 })),
 	).rules
 	for to, want := range map[string]string{"192.0.2.1:30080": "10.244.1.5:8080", "192.168.10.11:30080": "10.244.1.6:8080"} {
 		got := r.Trace(packet("203.0.113.5", to, plan.ViaForward))
 		if len(got.Endpoints) != 1 || got.Endpoints[0].Address.String() != want {
-			t.Errorf("%s leads to %v, want %s\n%s", to, got.Endpoints, want, steps(got))
+			t.Errorf("%s leads to %v, want %s\n%s", to, got.Endpoints, want, oracle.Steps(got))
 		}
 	}
 }

@@ -1,37 +1,15 @@
 package nftables
 
 import (
-	"flag"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sluice/internal/model"
 	"sluice/internal/plan"
+	"sluice/internal/testkit/golden"
+	"sluice/internal/testkit/sample"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (-want +got); go test -update writes it anew:\n%s", file, diff)
-	}
-}
 
 // The Services of the golden files, the kinds that there are. Each has both families.
 var kinds = []struct {
@@ -50,7 +28,7 @@ var kinds = []struct {
 	}},
 	{"node-port", func(s *model.Service, _ [2]*model.Slice) { s.Type, s.Ports[0].NodePort = model.NodePort, 30080 }},
 	{"external-ips", func(s *model.Service, _ [2]*model.Slice) {
-		s.ExternalIPs = addrs("192.0.2.1", "2001:db8::1", "192.168.10.11")
+		s.ExternalIPs = sample.Addrs("192.0.2.1", "2001:db8::1", "192.168.10.11")
 	}},
 	{"load-balancer", func(s *model.Service, _ [2]*model.Slice) { external(s) }},
 	{"load-balancer-local", func(s *model.Service, _ [2]*model.Slice) {
@@ -70,8 +48,8 @@ var kinds = []struct {
 // external gives a Service everything that clients outside can connect to.
 func external(s *model.Service) {
 	s.Type, s.Ports[0].NodePort = model.LoadBalancer, 30080
-	s.LoadBalancerIPs = addrs("198.51.100.1", "2001:db8::2")
-	s.ExternalIPs = addrs("192.0.2.1", "2001:db8::1")
+	s.LoadBalancerIPs = sample.Addrs("198.51.100.1", "2001:db8::2")
+	s.ExternalIPs = sample.Addrs("192.0.2.1", "2001:db8::1")
 	s.SourceRanges = []netip.Prefix{
 		netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("203.0.113.0/28"), netip.MustParsePrefix("2001:db8:5::/64"),
 	}
@@ -80,14 +58,14 @@ func external(s *model.Service) {
 // TestGoldenElements has a file for each kind of Service: its elements, and the chains that others do not have.
 func TestGoldenElements(t *testing.T) {
 	for _, kind := range kinds {
-		golden(t, kind.name+".elements", added(compileKind(kind.edit), Compile(planOf(&model.Service{}), DefaultOptions())))
+		golden.File(t, kind.name+".elements", added(compileKind(kind.edit), Compile(planOf(&model.Service{}), DefaultOptions())))
 	}
 }
 
 // compileKind compiles a dual-stack Service.
 func compileKind(edit func(*model.Service, [2]*model.Slice)) *Ruleset {
-	s, four := webService(model.IPv4, []string{"10.96.0.10", "10.244.1.5", "10.244.2.5"})
-	dual, six := webService(model.IPv6, []string{"fd00:96::a", "fd00:244:1::5", "fd00:244:2::5"})
+	s, four := sample.Service(model.IPv4, []string{"10.96.0.10", "10.244.1.5", "10.244.2.5"})
+	dual, six := sample.Service(model.IPv6, []string{"fd00:96::a", "fd00:244:1::5", "fd00:244:2::5"})
 	s.ClusterIPs = append(s.ClusterIPs, dual.ClusterIPs...)
 	six.Name.Name += "-6"
 	edit(s, [2]*model.Slice{four, six})
@@ -129,51 +107,19 @@ func TestGoldenTables(t *testing.T) {
 		"interface": {plan.Config{DetectLocal: plan.DetectInterfaceNamePrefix, InterfaceNamePrefix: "cali", NodePortAddresses: plan.NodePortAddresses{Primary: true}}, Options{MasqueradeBit: 3, TCPBeLiberal: true}},
 	} {
 		snap := model.NewSnapshot()
-		snap.Nodes["node-a"] = &model.Node{Name: "node-a", InternalIPs: addrs("192.168.10.11", "fd00:10::11")}
+		snap.Nodes["node-a"] = &model.Node{Name: "node-a", InternalIPs: sample.Addrs("192.168.10.11", "fd00:10::11")}
 		snap.ServiceCIDRs["kubernetes"] = &model.ServiceCIDR{Name: "kubernetes", Prefixes: []netip.Prefix{
 			netip.MustParsePrefix("10.96.0.0/16"), netip.MustParsePrefix("fd00:96::/112"),
 		}}
-		golden(t, name+".nft", text(t, Compile(plan.Build(tt.cfg, plan.Host{}, snap), tt.opts)))
+		golden.File(t, name+".nft", text(t, Compile(plan.Build(tt.cfg, plan.Host{}, snap), tt.opts)))
 	}
-}
-
-// webService is default/web with port http, a ClusterIP and an endpoint on each of two nodes.
-func webService(f model.Family, addresses []string) (*model.Service, *model.Slice) {
-	name := model.Name{Namespace: "default", Name: "web"}
-	s := &model.Service{
-		Name: name, Type: model.ClusterIP, ClusterIPs: addrs(addresses[0]),
-		Ports: []model.ServicePort{{Name: "http", Protocol: model.TCP, Port: 80}},
-	}
-	sl := &model.Slice{Name: name, Service: name, Family: f, Ports: []model.SlicePort{{Name: "http", Protocol: model.TCP, Port: 8080}}}
-	for i, a := range addresses[1:] {
-		sl.Endpoints = append(sl.Endpoints, model.Endpoint{
-			Address: netip.MustParseAddr(a), Node: []string{"node-a", "node-b"}[i], Ready: true, Serving: true,
-		})
-	}
-	return s, sl
-}
-
-// planOf is the plan of node-a for one Service.
-func planOf(s *model.Service, sls ...*model.Slice) *plan.Plan {
-	snap := model.NewSnapshot()
-	snap.Nodes["node-a"] = &model.Node{Name: "node-a", InternalIPs: addrs("192.168.10.11", "fd00:10::11")}
-	snap.Services[s.Name] = s
-	for _, sl := range sls {
-		snap.Slices[sl.Name] = sl
-	}
-	cfg := plan.Config{NodeName: "node-a", ClusterCIDRs: []netip.Prefix{
-		netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("fd00:244::/32"),
-	}}
-	return plan.Build(cfg, plan.Host{Addresses: addrs("192.168.10.11", "fd00:10::11")}, snap)
-}
-
-func addrs(texts ...string) (as []netip.Addr) {
-	for _, t := range texts {
-		as = append(as, netip.MustParseAddr(t))
-	}
-	return as
 }
 
 func endpointAt(a netip.Addr) model.Endpoint {
 	return model.Endpoint{Address: a, Node: "node-b", Ready: true, Serving: true}
+}
+
+// planOf is the plan of node-a for one Service.
+func planOf(s *model.Service, sls ...*model.Slice) *plan.Plan {
+	return sample.Plan(plan.Config{}, s, sls...)
 }

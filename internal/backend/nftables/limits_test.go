@@ -8,13 +8,14 @@ import (
 
 	"sluice/internal/model"
 	"sluice/internal/plan"
+	"sluice/internal/testkit/sample"
 )
 
 // manyServices are Services with one endpoint each.
 func manyServices(n int, edit func(int, *model.Service)) model.Delta {
 	d := model.Delta(*model.NewSnapshot())
 	for i := range n {
-		s, sl := webService(model.IPv4, []string{"10.96.0.1", "10.244.1.5"})
+		s, sl := sample.Service(model.IPv4, []string{"10.96.0.1", "10.244.1.5"})
 		s.Name.Name = fmt.Sprintf("web-%04d", i)
 		sl.Name, sl.Service = s.Name, s.Name
 		s.ClusterIPs = []netip.Addr{netip.AddrFrom4([4]byte{10, 96, byte(i >> 8), byte(i)})}
@@ -89,7 +90,7 @@ func TestTooManyLists(t *testing.T) {
 // TestTooManyAffineEndpoints: 4095 endpoints of a list can be told apart; more are served without session affinity.
 func TestTooManyAffineEndpoints(t *testing.T) {
 	for n, sticky := range map[int]bool{4095: true, 4096: false} {
-		s, sl := webService(model.IPv4, []string{"10.96.0.10"})
+		s, sl := sample.Service(model.IPv4, []string{"10.96.0.10"})
 		s.Affinity = time.Hour
 		for i := range n {
 			sl.Endpoints = append(sl.Endpoints, endpointAt(netip.AddrFrom4([4]byte{10, 244, byte(i >> 8), byte(i)})))

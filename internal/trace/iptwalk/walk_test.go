@@ -3,7 +3,6 @@ package iptwalk
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"math"
 	"net/netip"
@@ -12,15 +11,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sluice/internal/backend/iptables/rules"
 	"sluice/internal/model"
 	"sluice/internal/plan"
+	"sluice/internal/testkit/golden"
+	"sluice/internal/testkit/oracle"
 	"sluice/internal/trace"
 )
-
-var update = flag.Bool("update", false, "write the golden files of testdata")
 
 var host = Host{Addrs: []netip.Addr{netip.MustParseAddr("192.168.7.5"), netip.MustParseAddr("fd00:7::5")}}
 
@@ -50,24 +47,6 @@ func file(t testing.TB, name string) *rules.Ruleset {
 	return ruleset(t, string(b))
 }
 
-// short writes what a result comes to on one line; "m" marks masqueraded endpoints.
-func short(r trace.Result) string {
-	text := string(r.Verdict)
-	for _, e := range r.Endpoints {
-		text += fmt.Sprintf(" %s=%.4g", e.Address, e.Probability)
-		if e.Masquerade {
-			text += "m"
-		}
-	}
-	if r.Uncertain {
-		text += " ?"
-	}
-	for _, a := range r.Alternatives {
-		text += fmt.Sprintf(" or %s=%.4g", a.Verdict, a.Probability)
-	}
-	return text
-}
-
 func TestDumps(t *testing.T) {
 	for _, c := range []struct{ dump, from, to, want string }{
 		{"five", "10.42.3.77", "10.43.7.7:8000", "forward 10.42.3.1:9000=0.2 10.42.3.2:9000=0.2 10.42.3.3:9000=0.2 10.42.3.4:9000=0.2 10.42.3.5:9000=0.2"},
@@ -83,7 +62,7 @@ func TestDumps(t *testing.T) {
 	} {
 		t.Run(c.dump+" "+c.from+" "+c.to, func(t *testing.T) {
 			r := Walk(file(t, c.dump+".rules"), packet(c.from, c.to), host)
-			if got := short(r); got != c.want {
+			if got := oracle.Short(r); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})
@@ -135,7 +114,7 @@ func TestRules(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := Walk(ruleset(t, save(c.rules)), packet("10.1.1.1", "10.9.9.9:80"), host)
-			if got := short(r); got != c.want {
+			if got := oracle.Short(r); got != c.want {
 				t.Errorf("got  %s\nwant %s\n%+v", got, c.want, r)
 			}
 		})
@@ -188,7 +167,7 @@ nat SVC ! -s fd00:244::/56 -j MARK --set-xmark 0x4000/0x4000
 nat SVC -j DNAT --to-destination [fd00:244::9]:8080
 nat POSTROUTING -m mark --mark 0x4000/0x4000 -j MASQUERADE --random-fully`)
 	r := Walk(ruleset(t, text), packet("2001:db8::1", "[fd00:96::a]:80"), host)
-	if got, want := short(r), "forward [fd00:244::9]:8080=1m"; got != want {
+	if got, want := oracle.Short(r), "forward [fd00:244::9]:8080=1m"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -197,7 +176,7 @@ nat POSTROUTING -m mark --mark 0x4000/0x4000 -j MASQUERADE --random-fully`)
 func TestLocal(t *testing.T) {
 	text := save("nat OUTPUT -p udp -j ACCEPT\nfilter INPUT -i lo -p tcp --dport 30080 -j REJECT")
 	r := Walk(ruleset(t, text), packet("192.168.7.5", "192.168.7.5:30080"), host)
-	if got, want := short(r), "reject"; got != want {
+	if got, want := oracle.Short(r), "reject"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -230,29 +209,12 @@ func TestGolden(t *testing.T) {
 	if err := r.WriteText(&text); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "five.txt", text.Bytes())
+	golden.File(t, "five.txt", text.String())
 	b, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "five.json", append(b, '\n'))
-}
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s: -want +got\n%s", name, diff)
-	}
+	golden.File(t, "five.json", string(b)+"\n")
 }
 
 func FuzzWalk(f *testing.F) {
@@ -285,7 +247,7 @@ func checkShares(t *testing.T, r trace.Result) {
 		sum += e.Probability
 	}
 	if r.Verdict == trace.Forward && r.Uncertain && math.Abs(sum-1) > 1e-6 {
-		t.Fatalf("endpoints come to %g: %s", sum, short(r))
+		t.Fatalf("endpoints come to %g: %s", sum, oracle.Short(r))
 	}
 	if r.Uncertain || r.Verdict != trace.Forward {
 		return
@@ -294,6 +256,6 @@ func checkShares(t *testing.T, r trace.Result) {
 		sum += a.Probability
 	}
 	if math.Abs(sum-1) > 1e-6 {
-		t.Fatalf("all comes to %g: %s", sum, short(r))
+		t.Fatalf("all comes to %g: %s", sum, oracle.Short(r))
 	}
 }

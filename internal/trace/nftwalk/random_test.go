@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"sluice/internal/nft"
+	"sluice/internal/testkit/oracle"
 	"sluice/internal/trace"
 )
 
@@ -18,7 +19,7 @@ func TestNothingIsLost(t *testing.T) {
 			w := &walker{rules: drawn(t), pkt: packet("10.1.1.1", "10.9.9.9:80"), host: host}
 			w.run()
 			if sum := w.left.Total() + w.rejected + w.dropped; math.Abs(sum-1) > 1e-9 {
-				t.Fatalf("shares come to %g: %s", sum, short(w.result()))
+				t.Fatalf("shares come to %g: %s", sum, oracle.Short(w.result()))
 			}
 			seen[w.result().Verdict]++
 		}

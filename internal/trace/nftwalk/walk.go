@@ -179,10 +179,10 @@ func (w *walker) result() trace.Result {
 
 func (w *walker) notes() []string {
 	if w.askedInterface {
-		w.warn("the interface that the packet comes in by was not given, so rules that name one are taken not to mean it")
+		w.warn(weigh.AskedInterface)
 	}
 	if w.askedHistory {
-		w.warn("the answer is for a client without an earlier connection; one that has session affinity keeps its endpoint")
+		w.warn(weigh.AskedHistory)
 	}
 	return w.warnings
 }

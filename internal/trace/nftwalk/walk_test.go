@@ -2,24 +2,19 @@ package nftwalk
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"math"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"sluice/internal/model"
 	"sluice/internal/nft"
 	"sluice/internal/plan"
+	"sluice/internal/testkit/golden"
+	"sluice/internal/testkit/oracle"
 	"sluice/internal/trace"
 )
-
-var update = flag.Bool("update", false, "write the golden files of testdata")
 
 var host = Host{Addrs: []netip.Addr{netip.MustParseAddr("192.168.7.5"), netip.MustParseAddr("fd00:7::5")}}
 
@@ -88,24 +83,6 @@ func packet(from, to string) plan.Packet {
 		p.Via = plan.ViaLocal
 	}
 	return p
-}
-
-// short writes what a result comes to on one line; "m" marks masqueraded endpoints.
-func short(r trace.Result) string {
-	text := string(r.Verdict)
-	for _, e := range r.Endpoints {
-		text += fmt.Sprintf(" %s=%.4g", e.Address, e.Probability)
-		if e.Masquerade {
-			text += "m"
-		}
-	}
-	if r.Uncertain {
-		text += " ?"
-	}
-	for _, a := range r.Alternatives {
-		text += fmt.Sprintf(" or %s=%.4g", a.Verdict, a.Probability)
-	}
-	return text
 }
 
 // What the tests say of packets.
@@ -219,7 +196,7 @@ func TestRules(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := Walk(c.rules, packet("10.1.1.1", "10.9.9.9:80"), host)
-			if got := short(r); got != c.want {
+			if got := oracle.Short(r); got != c.want {
 				t.Errorf("got  %s\nwant %s\n%+v", got, c.want, r)
 			}
 			checkShares(t, r)
@@ -235,7 +212,7 @@ func TestRouteLocalnet(t *testing.T) {
 		to   string
 		want string
 	}{{host, "127.0.0.1:80", "drop"}, {open, "127.0.0.1:80", "reject"}, {open, "[::1]:80", "drop"}} {
-		if got := short(Walk(rs, plan.Packet{From: netip.MustParseAddr("10.1.1.1"), To: netip.MustParseAddrPort(c.to), Protocol: model.TCP}, c.host)); got != c.want {
+		if got := oracle.Short(Walk(rs, plan.Packet{From: netip.MustParseAddr("10.1.1.1"), To: netip.MustParseAddrPort(c.to), Protocol: model.TCP}, c.host)); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.to, got, c.want)
 		}
 	}
@@ -248,10 +225,10 @@ func TestLocal(t *testing.T) {
 		rule("output", isUDP, accept).
 		rule("filter-pre", setPriority(7)).
 		rule("input", nft.IsName{Left: nft.IIFName, Name: "l", Wildcard: true}, priorityIs(7), nft.Reject{})
-	if got, want := short(Walk(rs, packet("192.168.7.5", "192.168.7.5:80"), host)), "reject"; got != want {
+	if got, want := oracle.Short(Walk(rs, packet("192.168.7.5", "192.168.7.5:80"), host)), "reject"; got != want {
 		t.Errorf("to the node: got %s, want %s", got, want)
 	}
-	if got, want := short(Walk(rs, packet("192.168.7.5", "10.9.9.9:80"), host)), "unhandled"; got != want {
+	if got, want := oracle.Short(Walk(rs, packet("192.168.7.5", "10.9.9.9:80"), host)), "unhandled"; got != want {
 		t.Errorf("to others: got %s, want %s", got, want)
 	}
 }
@@ -319,19 +296,7 @@ func TestGolden(t *testing.T) {
 	if err := Walk(rs, packet("10.1.1.1", "10.9.9.9:80"), host).WriteText(&text); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join("testdata", "walk.txt")
-	if *update {
-		if err := os.WriteFile(path, text.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), text.String()); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	golden.File(t, "walk.txt", text.String())
 }
 
 // checkShares wants nothing lost: the shares of all ends come to 1; within one verdict, where nobody knows more.
@@ -350,6 +315,6 @@ func checkShares(t testing.TB, r trace.Result) {
 		}
 	}
 	if math.Abs(sum-1) > 1e-6 {
-		t.Fatalf("all comes to %g: %s", sum, short(r))
+		t.Fatalf("all comes to %g: %s", sum, oracle.Short(r))
 	}
 }

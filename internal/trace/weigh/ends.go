@@ -8,6 +8,12 @@ import (
 	"sluice/internal/trace"
 )
 
+// What a walk warns of, whatever the language of the rules.
+const (
+	AskedInterface = "the interface that the packet comes in by was not given, so rules that name one are taken not to mean it"
+	AskedHistory   = "the answer is for a client without an earlier connection; one that has session affinity keeps its endpoint"
+)
+
 // Arrival is where a packet comes to, and whether its source was rewritten on the way.
 type Arrival struct {
 	At         netip.AddrPort
