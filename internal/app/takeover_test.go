@@ -23,11 +23,14 @@ func (n *node) hasTable(name string) bool {
 	defer func() { _ = conn.Close() }()
 	found := false
 	kind, request := wire.ListTables(wire.FamilyInet)
-	err = conn.Dump(n.t.Context(), kind, request, func(_ uint16, data []byte) error {
-		table, err := wire.DecodeTable(data)
-		found = found || table.Name == name
-		return err
-	})
+	for err = nfnl.ErrInterrupted; errors.Is(err, nfnl.ErrInterrupted); { // the daemon writes meanwhile
+		found = false
+		err = conn.Dump(n.t.Context(), kind, request, func(_ uint16, data []byte) error {
+			table, err := wire.DecodeTable(data)
+			found = found || table.Name == name
+			return err
+		})
+	}
 	if err != nil {
 		n.t.Fatal(err)
 	}

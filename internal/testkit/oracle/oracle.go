@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -57,27 +58,29 @@ func same(want, got trace.Result) bool {
 }
 
 // Steps are those of a trace, a line each.
-func Steps(r trace.Result) (text string) {
+func Steps(r trace.Result) string {
+	var text strings.Builder
 	for _, s := range r.Steps {
-		text += s.At + ": " + s.Rule + "\n"
+		text.WriteString(s.At + ": " + s.Rule + "\n")
 	}
-	return text
+	return text.String()
 }
 
 // Short is what a result comes to, on one line; "m" marks masqueraded endpoints.
 func Short(r trace.Result) string {
-	text := string(r.Verdict)
+	var text strings.Builder
+	text.WriteString(string(r.Verdict))
 	for _, e := range r.Endpoints {
-		text += fmt.Sprintf(" %s=%.4g", e.Address, e.Probability)
+		fmt.Fprintf(&text, " %s=%.4g", e.Address, e.Probability)
 		if e.Masquerade {
-			text += "m"
+			text.WriteString("m")
 		}
 	}
 	if r.Uncertain {
-		text += " ?"
+		text.WriteString(" ?")
 	}
 	for _, a := range r.Alternatives {
-		text += fmt.Sprintf(" or %s=%.4g", a.Verdict, a.Probability)
+		fmt.Fprintf(&text, " or %s=%.4g", a.Verdict, a.Probability)
 	}
-	return text
+	return text.String()
 }
