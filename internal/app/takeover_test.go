@@ -47,11 +47,13 @@ func TestModesTakeOverFromEachOther(t *testing.T) {
 	n.stop()
 
 	n.configure(config.ModeNFTables)
+	before := len(n.said())
 	n.start()
 	n.eventually("there is a table", ours)
 	n.eventually("the chains are gone", func() bool { return !n.has("KUBE-")() })
 	n.stop()
-	stands, goes := strings.LastIndex(n.said(), "rules written"), strings.LastIndex(n.said(), "removed what another proxy or mode left")
+	said := n.said()[before:]
+	stands, goes := strings.Index(said, "rules written"), strings.Index(said, "removed what another proxy or mode left")
 	if stands < 0 || goes < stands {
 		t.Error("the old rules went before the new ones stood")
 	}
