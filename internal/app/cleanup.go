@@ -9,9 +9,16 @@ import (
 	"sluice/internal/kernel/instance"
 )
 
+// CleanupOptions are what to remove.
+type CleanupOptions struct {
+	// KeepKubeProxy spares what kube-proxy may be using. Sluice's chains of iptables bear kube-proxy's names and are its
+	// own from its next sync on, so they are spared as well.
+	KeepKubeProxy bool
+}
+
 // Cleanup removes all that is ours from this kernel, of every mode, and prints what that was. What one mode cannot
 // remove keeps the others from nothing.
-func Cleanup(ctx context.Context, out io.Writer) (err error) {
+func Cleanup(ctx context.Context, o CleanupOptions, out io.Writer) (err error) {
 	claim, err := instance.Take()
 	if err != nil {
 		return err
@@ -20,7 +27,7 @@ func Cleanup(ctx context.Context, out io.Writer) (err error) {
 	var errs []error
 	found := false
 	for _, m := range modes() {
-		removed, err := m.cleanup(ctx, setRouteLocalnet)
+		removed, err := m.cleanup(ctx, leftovers{routeLocalnet: setRouteLocalnet, keepKubeProxy: o.KeepKubeProxy})
 		errs = append(errs, err)
 		for _, what := range removed {
 			found = true

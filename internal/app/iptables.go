@@ -131,16 +131,19 @@ func iptablesTables(ctx context.Context) (deps iptables.Deps, used iptexec.Varia
 
 // cleanup removes the chains of both variants, save of the one that is written. It runs programs for those of legacy
 // iptables alone, and only if there are tables of it.
-func (m *iptablesMode) cleanup(ctx context.Context, routeLocalnet func(on bool) error) (removed []string, err error) {
+func (m *iptablesMode) cleanup(ctx context.Context, l leftovers) (removed []string, err error) {
+	if l.keepKubeProxy {
+		return nil, nil
+	}
 	var errs []error
 	if m.variant != iptexec.NFT {
-		errs = append(errs, withNFTables(nftables.Deps{RouteLocalnet: routeLocalnet}, func(b *nftables.Backend) (err error) {
+		errs = append(errs, withNFTables(nftables.Deps{RouteLocalnet: l.routeLocalnet}, func(b *nftables.Backend) (err error) {
 			removed, err = b.CleanupIPTables(ctx)
 			return err
 		}))
 	}
 	if m.variant != iptexec.Legacy && iptexec.LegacyInUse() {
-		found, err := cleanupLegacy(ctx, routeLocalnet)
+		found, err := cleanupLegacy(ctx, l.routeLocalnet)
 		removed, errs = append(removed, found...), append(errs, err)
 	}
 	return removed, errors.Join(errs...)

@@ -100,19 +100,23 @@ func hostNow() (plan.Host, error) {
 
 // sweep removes the UDP entries of connection tracking that are stale. A list that the kernel could not give whole is
 // worked on as it is; the error then has the sweep repeated.
-func sweep(_ context.Context, stale func(flows.Flow) flows.Reason) (removed int, err error) {
+func sweep(_ context.Context, stale func(flows.Flow) flows.Reason) (removed [2]int, err error) {
 	conn, err := conntrack.Open()
 	if err != nil {
-		return 0, err
+		return removed, err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	all, listErr := conn.UDP()
-	var old []conntrack.Flow
+	all, err := conn.UDP()
+	var old [2][]conntrack.Flow
 	for _, f := range all {
 		if stale(flows.Flow{Client: f.Source, To: f.Dest, Server: f.ReplyFrom}) != flows.Fresh {
-			old = append(old, f)
+			family := model.FamilyOf(f.Dest.Addr())
+			old[family] = append(old[family], f)
 		}
 	}
-	removed, err = conn.Delete(old)
-	return removed, errors.Join(listErr, err)
+	for _, f := range model.Families {
+		n, deleteErr := conn.Delete(old[f])
+		removed[f], err = n, errors.Join(err, deleteErr)
+	}
+	return removed, err
 }

@@ -80,7 +80,7 @@ func newNodeOf(t *testing.T, mode string) *node {
 	n.configure(mode)
 	t.Cleanup(func() {
 		n.stop()
-		if err := Cleanup(context.Background(), &bytes.Buffer{}); err != nil {
+		if err := Cleanup(context.Background(), CleanupOptions{}, &bytes.Buffer{}); err != nil {
 			t.Error(err)
 		}
 		if t.Failed() {
@@ -276,7 +276,7 @@ func TestASecondInstanceIsRefused(t *testing.T) {
 	if err := Run(t.Context(), n.in, slog.New(slog.DiscardHandler)); !errors.Is(err, instance.ErrRunning) {
 		t.Errorf("error %v, want that one is running", err)
 	}
-	if err := Cleanup(t.Context(), &bytes.Buffer{}); !errors.Is(err, instance.ErrRunning) {
+	if err := Cleanup(t.Context(), CleanupOptions{}, &bytes.Buffer{}); !errors.Is(err, instance.ErrRunning) {
 		t.Errorf("clean-up: error %v, want that one is running", err)
 	}
 }
@@ -301,7 +301,7 @@ func TestCleanupLeavesOthersAlone(t *testing.T) {
 	n.eventually("rules are written", n.has("--to-destination 10.244.2.5:53"))
 	n.stop()
 	var out bytes.Buffer
-	if err := Cleanup(t.Context(), &out); err != nil {
+	if err := Cleanup(t.Context(), CleanupOptions{}, &out); err != nil {
 		t.Fatal(err)
 	}
 	if rules := n.rules(); strings.Contains(rules, "KUBE-SERVICES") || !strings.Contains(rules, foreign) {

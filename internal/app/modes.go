@@ -29,7 +29,13 @@ type mode interface {
 	start(ctx context.Context, c config.Config, log *slog.Logger) (backend.Backend, error)
 	// cleanup removes all that is of this mode from this kernel, whoever made it, and tells what that was. After start it
 	// spares what the backend keeps.
-	cleanup(ctx context.Context, routeLocalnet func(on bool) error) (removed []string, err error)
+	cleanup(ctx context.Context, l leftovers) (removed []string, err error)
+}
+
+// leftovers say how to remove what a mode leaves.
+type leftovers struct {
+	routeLocalnet func(on bool) error // nil: somebody needs it
+	keepKubeProxy bool                // spare what kube-proxy may be using
 }
 
 // modes are all that there are, but for the plan.

@@ -98,9 +98,16 @@ func probeNFTables(ctx context.Context) error {
 }
 
 // cleanup removes our table and kube-proxy's.
-func (m *nftablesMode) cleanup(ctx context.Context, routeLocalnet func(on bool) error) (removed []string, err error) {
-	err = withNFTables(nftables.Deps{RouteLocalnet: routeLocalnet}, func(b *nftables.Backend) (err error) {
-		if removed, err = b.CleanupKubeProxy(ctx); err != nil || m.started {
+func (m *nftablesMode) cleanup(ctx context.Context, l leftovers) (removed []string, err error) {
+	deps := nftables.Deps{RouteLocalnet: l.routeLocalnet}
+	if l.keepKubeProxy {
+		deps.RouteLocalnet = nil // kube-proxy may need it
+	}
+	err = withNFTables(deps, func(b *nftables.Backend) (err error) {
+		if !l.keepKubeProxy {
+			removed, err = b.CleanupKubeProxy(ctx)
+		}
+		if err != nil || m.started {
 			return err
 		}
 		has, err := b.HasTable(ctx)

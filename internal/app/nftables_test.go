@@ -119,7 +119,7 @@ func TestCleanupOfEveryMode(t *testing.T) {
 	n.restore("*nat\n:KUBE-SERVICES - [0:0]\n-A PREROUTING -j KUBE-SERVICES\nCOMMIT\n")
 	for _, want := range []string{"removed: table inet sluice\nremoved: ", "nothing to remove\n"} {
 		var out bytes.Buffer
-		if err := Cleanup(t.Context(), &out); err != nil {
+		if err := Cleanup(t.Context(), CleanupOptions{}, &out); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.HasPrefix(out.String(), want) {

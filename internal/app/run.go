@@ -147,12 +147,13 @@ func (d *daemon) run(ctx context.Context, be backend.Backend) error {
 func (d *daemon) watch(ctx context.Context) error {
 	now := model.NewSnapshot()
 	err := manifest.Watch(ctx, d.Manifests, func(next *model.Snapshot, problems []manifest.Problem) {
-		input := &reconcile.Input{Delta: model.Diff(now, next)}
+		var texts []string
 		for _, p := range problems {
-			input.Problems = append(input.Problems, p.Error())
+			texts = append(texts, p.Error())
 		}
-		input.Problems = append(input.Problems, unserved(next)...)
-		d.board.read(input.Problems)
+		texts = append(texts, unserved(next)...)
+		input := &reconcile.Input{Delta: model.Diff(now, next), Problems: map[any][]string{"manifests": texts}}
+		d.board.read(texts)
 		d.told.Do(func() { d.tellStart(next) })
 		d.send(ctx, reconcile.Event{Input: input})
 		now = next

@@ -10,15 +10,15 @@ func (d *daemon) takeOver(ctx context.Context, stands <-chan struct{}) {
 	case <-ctx.Done():
 		return
 	}
-	routeLocalnet := setRouteLocalnet
+	l := leftovers{routeLocalnet: setRouteLocalnet}
 	if d.Config.Plan.LocalhostNodePorts {
-		routeLocalnet = nil // this daemon needs it as well
+		l.routeLocalnet = nil // this daemon needs it as well
 	}
 	for _, m := range modes() {
 		if m.name() == d.mode.name() {
 			m = d.mode
 		}
-		removed, err := m.cleanup(ctx, routeLocalnet)
+		removed, err := m.cleanup(ctx, l)
 		for _, what := range removed {
 			d.log.Info("removed what another proxy or mode left", "what", what)
 		}
