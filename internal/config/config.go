@@ -27,6 +27,15 @@ type Config struct {
 	// MinSyncPeriod is the longest pause between a write to the kernel and the one of what changed meanwhile.
 	MinSyncPeriod time.Duration
 
+	Client Client
+	Serve  Serve
+	Host   Host
+	Log    Log
+	// ConfigSyncPeriod is how often all objects of the API are gone through again.
+	ConfigSyncPeriod time.Duration
+	// Features are all feature gates of kube-proxy 1.37, and whether each is on. It is not to be changed.
+	Features map[string]bool
+
 	values Values
 }
 

@@ -50,6 +50,9 @@ func (f *Flags) Mode(usage string) {
 	f.set.Lookup("proxy-mode").Hidden = true
 }
 
+// Daemon declares the flags that kube-proxy has beside those of policy, for the verb that takes its place.
+func (f *Flags) Daemon() {}
+
 // Load reads the file and then the flags that were given. The warnings are for the user; they stop nothing.
 func (f *Flags) Load() (Config, []string, error) {
 	v := Default()

@@ -20,6 +20,11 @@ type Config struct {
 	// LocalhostNodePorts serves node ports on 127.0.0.0/8 too, where NodePortAddresses include it. IPv4 only.
 	LocalhostNodePorts bool
 
+	// NodeIP takes the place of the Node object's first address of its family. The zero Addr: none does.
+	NodeIP netip.Addr
+	// IgnoreExternalIPs serves no externalIPs of Services.
+	IgnoreExternalIPs bool
+
 	// MasqueradeAll rewrites the source of everything that goes to a ClusterIP.
 	MasqueradeAll bool
 
