@@ -1,0 +1,43 @@
+package httpd
+
+import (
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"golang.org/x/net/netutil"
+)
+
+// A client of the daemon asks one short question. Each of these limits leaves it plenty of time and room, and none
+// leaves a client the means to keep the daemon busy.
+const (
+	headerTimeout = 5 * time.Second
+	readTimeout   = 10 * time.Second
+	writeTimeout  = 30 * time.Second
+	idleTimeout   = time.Minute
+	maxHeader     = 16 << 10 // bytes
+	maxClients    = 256      // connections at one address; the kernel lets further ones wait
+)
+
+// Serve answers with handler at socket until the socket or the returned server is closed. The caller gets its error,
+// which is http.ErrServerClosed after a call of Close or Shutdown, from the channel.
+func Serve(socket net.Listener, handler http.Handler, log *slog.Logger) (*http.Server, <-chan error) {
+	server := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: maxHeader,
+		ErrorLog:       slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(netutil.LimitListener(socket, maxClients)) }()
+	return server, ended
+}
+
+// unhurried lifts the limits of time from one request, for an answer that takes as long as its client wishes.
+func unhurried(w http.ResponseWriter) {
+	c := http.NewResponseController(w)
+	// Not every writer has deadlines; one without has none to lift.
+	_ = c.SetReadDeadline(time.Time{})
+	_ = c.SetWriteDeadline(time.Time{})
+}
