@@ -158,6 +158,9 @@ type Node struct {
 	InternalIPs []netip.Addr
 	ExternalIPs []netip.Addr
 	PodCIDRs    []netip.Prefix
+	// Leaving is set while the object is being deleted, or the cluster autoscaler is about to delete the machine: load
+	// balancers should send it no new clients. What it serves stays as it is.
+	Leaving bool
 }
 
 // ServiceCIDR is an object that names ranges of addresses from which the cluster allocates cluster IPs.
