@@ -1,7 +1,11 @@
-// Package health answers at the health check node ports of Services: load balancers ask there whether this node has
-// endpoints, so that they send traffic only to nodes that do.
+// Package health answers whether traffic should come here.
 //
-//	plan.Plan ──Update──▶ Server ◀──HTTP── load balancer
+//	load balancer ──healthCheckNodePort──▶ Server ◀──Update── plan.Plan
+//	load balancer, kubelet ──/healthz, /livez──▶ Proxy ◀── how far the rules are behind
 //
-// The answers are kube-proxy's, byte for byte. A port is listened at for exactly as long as the plan has it.
+// A [Server] answers for one Service each: whether this node has endpoints of it. A [Proxy] answers for the whole
+// proxy, and for its node. The answers are kube-proxy's, byte for byte.
+//
+// Invariant: a port is listened at for exactly as long as the plan has it, and at exactly the addresses that the plan
+// has for node ports; or it is told why not.
 package health

@@ -2,10 +2,7 @@ package health
 
 import (
 	"context"
-	"errors"
 	"log/slog"
-	"net"
-	"net/http"
 	"net/netip"
 	"sync"
 	"time"
@@ -19,29 +16,25 @@ const retryEvery = 10 * time.Second
 
 // Server listens at the health check node ports of a plan.
 type Server struct {
+	// Tell, if set, hears of a Service whose port cannot be listened at what is worth an Event on it: once, until the
+	// reason is another. It is set before the first Update, and neither waits nor calls the Server.
+	Tell func(service model.Name, reason, note string)
+
 	healthy func() bool
 	log     *slog.Logger
 
 	mu        sync.Mutex // guards all following fields
 	checks    map[plan.PortID]plan.HealthCheck
 	node      plan.Node
-	listeners map[netip.AddrPort]*listener
+	listeners map[place]*listener
 	closed    bool
 }
 
-// listener is one address that the plan wants listened at.
-type listener struct {
-	answer answer
-	server *http.Server // nil: it could not be listened at
-	socket net.Listener
-	failed string // why
-}
-
-// New makes a Server. healthy tells whether the proxy itself does its work.
+// New makes a Server. healthy tells whether the proxy itself does its work, as [Proxy.Healthy] does.
 func New(healthy func() bool, log *slog.Logger) *Server {
 	return &Server{
 		healthy: healthy, log: log,
-		checks: map[plan.PortID]plan.HealthCheck{}, listeners: map[netip.AddrPort]*listener{},
+		checks: map[plan.PortID]plan.HealthCheck{}, listeners: map[place]*listener{},
 	}
 }
 
@@ -85,10 +78,10 @@ func hasCheck(p *plan.Port) bool { return p != nil && p.HealthCheck != nil }
 
 // settle closes what the plan no longer has and notes what it has anew.
 func (s *Server) settle() {
-	wanted := map[netip.AddrPort]answer{}
+	wanted := map[place]answer{}
 	for id, check := range s.checks {
 		for _, addr := range addresses(s.node.NodePorts[id.Family], id.Family) {
-			wanted[netip.AddrPortFrom(addr, check.Port)] = answer{id.Service, check.Ready}
+			wanted[place{id.Service, id.Family, netip.AddrPortFrom(addr, check.Port)}] = answer{id.Service, check.Ready}
 		}
 	}
 	for at, l := range s.listeners {
@@ -105,53 +98,18 @@ func (s *Server) settle() {
 	}
 }
 
-// addresses are those at which one family's node ports are served: the unspecified one stands for all.
+// addresses are those at which one family's node ports are served: the unspecified one stands for all, and one that
+// is none says that there are none.
 func addresses(n plan.NodePorts, f model.Family) []netip.Addr {
 	switch {
 	case n.All:
 		return []netip.Addr{f.Unspecified()}
 	case n.Loopback:
 		return append([]netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}, n.Addresses...)
+	case len(n.Addresses) == 0:
+		return []netip.Addr{{}}
 	}
 	return n.Addresses
-}
-
-// listen opens what is not open yet. A failure concerns that Service alone, and is told when it is another than before.
-func (s *Server) listen() {
-	for at, l := range s.listeners {
-		if l.server != nil || s.closed {
-			continue
-		}
-		err := s.open(at, l)
-		service := l.answer.service.String()
-		switch {
-		case err != nil && err.Error() != l.failed:
-			s.log.Error("health check node port does not answer", "service", service, "address", at, "error", err)
-			l.failed = err.Error()
-		case err == nil && l.failed != "":
-			s.log.Info("health check node port answers now", "service", service, "address", at)
-			l.failed = ""
-		}
-	}
-}
-
-func (s *Server) open(at netip.AddrPort, l *listener) error {
-	network := "tcp4"
-	if at.Addr().Is6() {
-		network = "tcp6"
-	}
-	socket, err := net.Listen(network, at.String())
-	if err != nil {
-		return err
-	}
-	server := &http.Server{Handler: s.handler(l), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
-	l.server, l.socket = server, socket
-	go func() {
-		if err := server.Serve(socket); !errors.Is(err, http.ErrServerClosed) {
-			s.log.Error("health check node port", "address", at, "error", err)
-		}
-	}()
-	return nil
 }
 
 func (s *Server) close() {
@@ -162,13 +120,4 @@ func (s *Server) close() {
 		l.close()
 	}
 	clear(s.listeners)
-}
-
-func (l *listener) close() {
-	if l.server == nil {
-		return
-	}
-	_ = l.server.Close() // what it could report is of no use any more
-	// A server that has not begun to serve does not know of its socket yet, and the port may be wanted at once.
-	_ = l.socket.Close()
 }

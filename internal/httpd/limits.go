@@ -20,8 +20,8 @@ const (
 	maxClients    = 256      // connections at one address; the kernel lets further ones wait
 )
 
-// Serve answers with handler at socket until the socket or the returned server is closed. The caller gets its error,
-// which is http.ErrServerClosed after a call of Close or Shutdown, from the channel.
+// Serve answers with handler at socket until the socket or the returned server is closed. The channel yields
+// why it ended, which is http.ErrServerClosed after a call of Close or Shutdown, and is closed then.
 func Serve(socket net.Listener, handler http.Handler, log *slog.Logger) (*http.Server, <-chan error) {
 	server := &http.Server{
 		Handler:           handler,
@@ -30,7 +30,10 @@ func Serve(socket net.Listener, handler http.Handler, log *slog.Logger) (*http.S
 		ErrorLog:       slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(netutil.LimitListener(socket, maxClients)) }()
+	go func() {
+		defer close(ended)
+		ended <- server.Serve(netutil.LimitListener(socket, maxClients))
+	}()
 	return server, ended
 }
 

@@ -35,6 +35,7 @@ type Server struct {
 	handler http.Handler
 	log     *slog.Logger
 	failed  func(error)
+	retry   time.Duration
 	moved   chan struct{} // has room for one
 
 	mu   sync.Mutex // guards all following fields
@@ -61,7 +62,7 @@ type opened struct {
 // New makes a Server. It listens once it runs.
 func New(c Config) *Server {
 	s := &Server{
-		name: c.Name, handler: c.Handler, log: c.Log, failed: c.Failed,
+		name: c.Name, handler: c.Handler, log: c.Log, failed: c.Failed, retry: retryEvery,
 		moved: make(chan struct{}, 1), want: place{c.Address, c.HardFail},
 	}
 	if s.failed == nil {
@@ -171,7 +172,7 @@ func (s *Server) watch(ctx context.Context) error {
 
 // pause is the time before the next attempt. A new address is no reason to wait.
 func (s *Server) pause(ctx context.Context) {
-	timer := time.NewTimer(retryEvery)
+	timer := time.NewTimer(s.retry)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
@@ -210,6 +211,7 @@ func (o *opened) close() {
 	if err := o.server.Shutdown(ctx); err != nil {
 		_ = o.server.Close() // whoever is still there has had time
 	}
+	_ = <-o.ended // that it was closed
 }
 
 // tell reports a failure that is another than before, and the end of failures.
