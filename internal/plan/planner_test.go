@@ -162,3 +162,15 @@ func TestSetHostFollowsAddresses(t *testing.T) {
 	wantOutcome(t, p.Plan(), "203.0.113.5", "172.20.0.11:30080", forward("10.244.1.1+m"))
 	wantOutcome(t, p.Plan(), "203.0.113.5", "192.168.10.11:30080", outcome{Action: Unhandled})
 }
+
+// That a Node leaves is for load balancers to know. What its clients are served stays.
+func TestLeavingChangesNothing(t *testing.T) {
+	p := NewPlanner(config)
+	snap := snapshot(service(), slice(endpoint("10.244.1.1", "node-a", "rs")))
+	p.Update(model.Delta(*snap))
+	left := *snap.Nodes["node-a"]
+	left.Leaving = true
+	if c := p.Update(model.Delta{Nodes: map[string]*model.Node{"node-a": &left}}); !c.Empty() {
+		t.Errorf("changes %+v, want none", c)
+	}
+}

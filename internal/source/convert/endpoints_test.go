@@ -145,6 +145,24 @@ func TestNode(t *testing.T) {
 	}
 }
 
+func TestNodeLeaves(t *testing.T) {
+	now := metav1.Now()
+	for name, tt := range map[string]struct {
+		node corev1.Node
+		want bool
+	}{
+		"stays":               {corev1.Node{Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "node.kubernetes.io/unschedulable"}}}}, false},
+		"is being deleted":    {corev1.Node{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &now}}, true},
+		"soon to be deleted":  {corev1.Node{Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "a"}, {Key: "ToBeDeletedByClusterAutoscaler", Value: "1", Effect: "NoSchedule"}}}}, true},
+		"may soon be deleted": {corev1.Node{Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "DeletionCandidateOfClusterAutoscaler"}}}}, false},
+	} {
+		tt.node.Name = "n"
+		if got, _ := convert.Node(&tt.node); got.Leaving != tt.want {
+			t.Errorf("%s: Leaving = %v, want %v", name, got.Leaving, tt.want)
+		}
+	}
+}
+
 func pod(podName string, httpPort int32, change func(*corev1.Pod)) *convert.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: podName, Labels: map[string]string{"app": "web", "pod": podName}},
