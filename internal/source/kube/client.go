@@ -21,6 +21,7 @@ type Client struct {
 	http   *http.Client
 	params runtime.ParameterCodec
 	groups map[schema.GroupVersion]rest.Interface
+	pace   pace
 	used   atomic.Bool // by Watch
 	link   *link
 }
@@ -51,7 +52,7 @@ func dial(config *rest.Config, log *slog.Logger) (*Client, error) {
 	}
 	c := &Client{
 		log: log, config: config, http: http, params: runtime.NewParameterCodec(scheme),
-		groups: map[schema.GroupVersion]rest.Interface{}, link: newLink(log, config.Host),
+		groups: map[schema.GroupVersion]rest.Interface{}, link: newLink(log, config.Host), pace: usualPace,
 	}
 	return c, c.connectGroups()
 }

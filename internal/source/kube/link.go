@@ -1,9 +1,142 @@
 package kube
 
-import "log/slog"
+import (
+	"log/slog"
+	"sync"
+	"time"
+)
 
-type link struct{}
+// link keeps how things stand with the API server, kind by kind. It says once that the server is lost, and once that
+// it is back, however often and for however many kinds that is noticed.
+type link struct {
+	log  *slog.Logger
+	host string
 
-func newLink(log *slog.Logger, host string) *link { return &link{} }
+	mu        sync.Mutex // guards all that follows, and the kinds
+	kinds     []*kindLink
+	ready     bool
+	connected bool
+	since     time.Time
+	lostSince time.Time // zero: not lost
+}
 
-func (l *link) state() State { return State{} }
+// kindLink is how things stand with one kind.
+type kindLink struct {
+	*link
+	KindState
+	fault    fault
+	optional bool
+}
+
+func newLink(log *slog.Logger, host string) *link {
+	l := &link{log: log, host: host, since: time.Now()}
+	for _, k := range kinds("") {
+		l.kinds = append(l.kinds, &kindLink{link: l, optional: k.optional, KindState: KindState{Kind: k.name, Since: l.since}})
+	}
+	return l
+}
+
+func (l *link) of(kind string) *kindLink {
+	for _, k := range l.kinds {
+		if k.Kind == kind {
+			return k
+		}
+	}
+	return nil
+}
+
+func (l *link) state() State {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := State{Synced: l.ready, Connected: l.connected, Since: l.since}
+	for _, k := range l.kinds {
+		s.Kinds = append(s.Kinds, k.KindState)
+		if !k.Connected && k.Error != "" && (s.Error == "" || !k.optional) {
+			s.Error = k.Error
+		}
+	}
+	return s
+}
+
+// told is that the first Change is under way.
+func (l *link) told() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ready = true
+}
+
+// holds is how many objects there are.
+func (k *kindLink) holds(n int, synced bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.Objects, k.Synced = n, synced
+}
+
+// watching is that the server began to send changes.
+func (k *kindLink) watching() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	was := k.fault
+	k.fault = none
+	k.connect(true)
+	if was == refused {
+		k.log.Info("the API server no longer refuses a kind of objects", "kind", k.Kind)
+	}
+	k.found()
+}
+
+// failed is that the server could not be asked, or gave an error in place of an answer.
+func (k *kindLink) failed(err error) {
+	f := faultOf(err)
+	if f == none {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	was, before := k.fault, k.Error
+	k.fault, k.Error = f, err.Error()
+	k.connect(false)
+	switch {
+	case f == lost && k.lostSince.IsZero():
+		k.lostSince = time.Now()
+		k.log.Warn("the API server is lost; all goes on as it was", "host", k.host, "error", err)
+	case f == refused && (was != refused || before != k.Error):
+		k.log.Warn("the API server refuses a kind of objects; it is asked again", "kind", k.Kind, "error", err)
+	}
+	k.found()
+}
+
+// ended is that no changes come any more, until the next watching.
+func (k *kindLink) ended() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.connect(false)
+}
+
+// found says that the server is back, if it was lost and is so for no kind any more.
+func (l *link) found() {
+	if l.lostSince.IsZero() {
+		return
+	}
+	for _, k := range l.kinds {
+		if k.fault == lost {
+			return
+		}
+	}
+	l.log.Info("the API server is back", "host", l.host, "after", time.Since(l.lostSince).Round(time.Millisecond))
+	l.lostSince = time.Time{}
+}
+
+func (k *kindLink) connect(is bool) {
+	now := time.Now()
+	if k.Connected != is {
+		k.Connected, k.Since = is, now
+	}
+	all := true
+	for _, k := range k.kinds {
+		all = all && (k.Connected || (k.optional && k.fault == refused))
+	}
+	if k.connected != all {
+		k.connected, k.since = all, now
+	}
+}

@@ -1,0 +1,40 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// fault is why there is no answer from the API server.
+type fault uint8
+
+const (
+	// none is no fault, or one that the reflector has its own answer to.
+	none fault = iota
+	// lost is a server that cannot be reached, or cannot serve.
+	lost
+	// refused is a server that serves, though not this to us.
+	refused
+)
+
+func faultOf(err error) fault {
+	var status apierrors.APIStatus
+	switch {
+	case err == nil, errors.Is(err, context.Canceled):
+		return none
+	case apierrors.IsResourceExpired(err), apierrors.IsGone(err), apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge):
+		return none // what we knew is too old, or newer than the server's: it is listed again
+	case errors.As(err, &status) && refusal(status.Status().Code):
+		return refused
+	}
+	return lost
+}
+
+// refusal reports whether an HTTP status is about the request and not about the server.
+func refusal(code int32) bool {
+	return code >= http.StatusBadRequest && code < http.StatusInternalServerError && code != http.StatusTooManyRequests
+}
