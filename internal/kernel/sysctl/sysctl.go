@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 )
@@ -22,6 +23,19 @@ func Get(key string) (string, error) {
 		return "", fmt.Errorf("read kernel setting %s: %w", key, reason(err))
 	}
 	return strings.TrimSpace(string(value)), nil
+}
+
+// GetInt is Get for a setting that is a number.
+func GetInt(key string) (int, error) {
+	text, err := Get(key)
+	if err != nil {
+		return 0, err
+	}
+	value, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, fmt.Errorf("read kernel setting %s: %w", key, err)
+	}
+	return value, nil
 }
 
 // Set gives a setting a value, unless it has it, and reports whether it wrote.

@@ -36,6 +36,22 @@ func TestSet(t *testing.T) {
 	})
 }
 
+func TestGetInt(t *testing.T) {
+	inNewNamespace(t, func() error {
+		if _, err := sysctl.Set("net.ipv4.ip_default_ttl", "77"); err != nil {
+			return err
+		}
+		if got, err := sysctl.GetInt("net.ipv4.ip_default_ttl"); got != 77 || err != nil {
+			t.Errorf("got %d, %v", got, err)
+		}
+		const text = "net.ipv4.tcp_congestion_control"
+		if got, err := sysctl.GetInt(text); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("a text: got %d, %v", got, err)
+		}
+		return nil
+	})
+}
+
 func TestErrorsNameTheKey(t *testing.T) {
 	for _, key := range []string{"net.ipv4.nosuch", "net.ipv4.conf.eth0/5.rp_filter", "../../etc/passwd"} {
 		_, err := sysctl.Get(key)
