@@ -101,6 +101,7 @@ func (l *listener) close() {
 	// closing could report is of no use any more.
 	_ = l.socket.Close()
 	_ = l.server.Close()
-	_ = <-l.ended // that it was closed
+	for range l.ended { // until it has ended
+	}
 	l.server, l.ended = nil, nil
 }

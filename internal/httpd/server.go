@@ -211,7 +211,8 @@ func (o *opened) close() {
 	if err := o.server.Shutdown(ctx); err != nil {
 		_ = o.server.Close() // whoever is still there has had time
 	}
-	_ = <-o.ended // that it was closed
+	for range o.ended { // until it has ended
+	}
 }
 
 // tell reports a failure that is another than before, and the end of failures.
