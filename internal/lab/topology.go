@@ -12,6 +12,7 @@ import (
 // Topology is the machines of a lab and how they are connected:
 //
 //	pods ── node ── network ── outside
+//	pods ── further node ──┘
 //
 // Every link is routed. The network between node and outside routes each machine's addresses to it; it knows no NAT.
 type Topology struct {
@@ -21,9 +22,18 @@ type Topology struct {
 	Pods []Machine
 	// Outside is everything behind the node's uplink: clients, other nodes, and the pods of other nodes.
 	Outside []Machine
+	// Further are nodes beside Node, for a lab of a whole cluster.
+	Further []Site
 	// ToNode are the ranges that the network hands to the node, such as those of Services and load balancers. A packet
-	// to them that the node sends back is refused as prohibited, which [Host.Dial] reports as unhandled.
+	// to them that a node sends back is refused as prohibited, which [Host.Dial] reports as unhandled.
 	ToNode []netip.Prefix
+}
+
+// Site is a node and what is behind it.
+type Site struct {
+	// Node forwards packets.
+	Node Machine
+	Pods []Machine
 }
 
 // Machine is one network namespace of a Topology.
@@ -84,11 +94,15 @@ func prefixes(texts ...string) (all []netip.Prefix) {
 }
 
 // machines lists all of them, the node first.
-func (t Topology) machines() []Machine {
-	all := []Machine{t.Node}
-	all = append(all, t.Pods...)
+func (t Topology) machines() (all []Machine) {
+	for _, s := range t.sites() {
+		all = append(append(all, s.Node), s.Pods...)
+	}
 	return append(all, t.Outside...)
 }
+
+// sites lists all nodes with their pods.
+func (t Topology) sites() []Site { return append([]Site{{Node: t.Node, Pods: t.Pods}}, t.Further...) }
 
 // families are IPv4, and IPv6 if any machine has an address of it: else the lab works in a kernel without IPv6 too.
 func (t Topology) families() []model.Family {

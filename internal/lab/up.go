@@ -9,14 +9,13 @@ import (
 	"sync"
 
 	"sluice/internal/kernel/link"
-	"sluice/internal/kernel/netns"
 	"sluice/internal/model"
 )
 
 // Lab is a running Topology.
 type Lab struct {
 	topology Topology
-	network  *netns.NS
+	network  *junction
 	hosts    map[string]*Host
 
 	mu      sync.Mutex // guards servers
@@ -42,6 +41,15 @@ func (l *Lab) Host(name string) *Host { return l.hosts[name] }
 // Node is the machine that Sluice runs on.
 func (l *Lab) Node() *Host { return l.hosts[l.topology.Node.Name] }
 
+// Route makes the network hand ranges to a machine from now on, whoever got them so far: a load balancer's address moves.
+// The machine is a node or outside, and has an address of each range's family.
+func (l *Lab) Route(to *Host, ranges ...netip.Prefix) error {
+	if err := l.network.route(to, ranges); err != nil {
+		return fmt.Errorf("route to %s: %w", to.Name, err)
+	}
+	return nil
+}
+
 // Close stops the lab's servers and lets go of its namespaces. They end when no process is left in them.
 func (l *Lab) Close() error {
 	l.mu.Lock()
@@ -52,7 +60,7 @@ func (l *Lab) Close() error {
 		closers = append(closers, h.ns)
 	}
 	if l.network != nil {
-		closers = append(closers, l.network)
+		closers = append(closers, l.network.ns)
 	}
 	var errs []error
 	for _, c := range closers {
@@ -73,16 +81,8 @@ func (l *Lab) build() error {
 	if err != nil {
 		return err
 	}
-	node, err := l.attach(network, l.topology.Node, router())
-	if err != nil {
-		return err
-	}
-	behindNode := &junction{ns: node.ns, gateway: node.Address(model.IPv4), prefix: "pod", families: network.families}
-	for _, m := range l.topology.Pods {
-		if err := l.attachGuest(behindNode, m); err != nil {
-			return err
-		}
-		if err := network.route(node, m.ranges()); err != nil {
+	for _, site := range l.topology.sites() {
+		if err := l.buildSite(network, site); err != nil {
 			return err
 		}
 	}
@@ -91,24 +91,40 @@ func (l *Lab) build() error {
 			return err
 		}
 	}
-	if err := network.route(node, l.topology.ToNode); err != nil {
+	return network.route(l.Node(), l.topology.ToNode)
+}
+
+// buildSite makes a node, its pods, and the routes to them.
+func (l *Lab) buildSite(network *junction, site Site) error {
+	node, err := l.attach(network, site.Node, router())
+	if err != nil {
 		return err
+	}
+	behindNode := &junction{ns: node.ns, gateway: node.Address(model.IPv4), prefix: "pod", families: network.families}
+	for _, m := range site.Pods {
+		if err := l.attachGuest(behindNode, m); err != nil {
+			return err
+		}
+		if err := network.route(node, m.ranges()); err != nil {
+			return err
+		}
 	}
 	return network.refuse(node, l.topology.ToNode)
 }
 
 // buildNetwork makes the namespace that stands for the network between the node and everything outside.
 func (l *Lab) buildNetwork() (*junction, error) {
-	var err error
-	if l.network, err = newNamespace(router()); err != nil {
+	ns, err := newNamespace(router())
+	if err != nil {
 		return nil, fmt.Errorf("the network: %w", err)
 	}
-	h, err := link.Open(l.network.Fd())
+	j := &junction{ns: ns, gateway: netip.AddrFrom4([4]byte{169, 254, 1, 1}), prefix: "net", families: l.topology.families()}
+	l.network = j
+	h, err := link.Open(ns.Fd())
 	if err != nil {
 		return nil, fmt.Errorf("the network: %w", err)
 	}
 	defer h.Close()
-	j := &junction{ns: l.network, gateway: netip.AddrFrom4([4]byte{169, 254, 1, 1}), prefix: "net", families: l.topology.families()}
 	own := []netip.Prefix{netip.PrefixFrom(j.gateway, 32)}
 	if slices.Contains(j.families, model.IPv6) {
 		// Its ICMPv6 errors need a source that the node forwards to pods, which a link-local address is not.
