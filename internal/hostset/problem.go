@@ -54,7 +54,7 @@ func (p Problem) Meaning() string {
 	case BeLiberal:
 		return "TCP packets out of window are dropped"
 	default:
-		return "when memory runs out, the kernel ends Sluice sooner or later than is asked for"
+		return fmt.Sprintf("when memory runs out, the kernel ends Sluice %s than is asked for", sooner(p.Have, p.Want))
 	}
 }
 
@@ -64,10 +64,12 @@ func (p Problem) Help() string {
 	switch {
 	case p.Waits():
 		return "it is set as soon as it can be"
+	case p.Setting == OOMScoreAdj && p.unread:
+		return "have /proc mounted where Sluice runs"
 	case p.Setting == OOMScoreAdj && refused:
-		return fmt.Sprintf("run Sluice with CAP_SYS_RESOURCE, or ask for what it is: oomScoreAdj: %d", p.Have)
+		return fmt.Sprintf("run Sluice with CAP_SYS_RESOURCE, or ask for what it is (oomScoreAdj: %d)", p.Have)
 	case p.Setting == OOMScoreAdj:
-		return "oomScoreAdj asks for it"
+		return fmt.Sprintf("ask for another value, or for what it is (oomScoreAdj: %d)", p.Have)
 	case refused:
 		return fmt.Sprintf("run Sluice privileged and in the host's network, or set it on the host (sysctl -w %s=%d), or have it left alone (%s)",
 			p.Setting, p.Want, p.Setting.leaveAlone())
@@ -92,6 +94,13 @@ func (s Setting) leaveAlone() string {
 	default:
 		return "conntrack.maxPerCore: 0"
 	}
+}
+
+func sooner(have, want int) string {
+	if have > want {
+		return "sooner"
+	}
+	return "later"
 }
 
 func (p Problem) times() string {
