@@ -113,7 +113,7 @@ func TestApplyGoesOnAfterARefusal(t *testing.T) {
 			t.Errorf("got %v", problems)
 		}
 	}
-	if text := logged(); strings.Count(text, "WARN") != 1 || !strings.Contains(text, "conntrack.maxPerCore: 0") {
+	if text := logged(); strings.Count(text, "WARN") != 1 || strings.Count(text, "set up the machine") != 3 || !strings.Contains(text, "conntrack.maxPerCore: 0") {
 		t.Errorf("got %s", text)
 	}
 	if len(f.wrote) != 3 {

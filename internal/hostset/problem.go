@@ -22,7 +22,7 @@ type Problem struct {
 // Waits reports whether the setting is not there because connection tracking is not loaded yet. The kernel loads it with
 // the first rule that asks for it: apply again then.
 func (p Problem) Waits() bool {
-	return p.unread && p.Setting != OOMScoreAdj && errors.Is(p.Err, fs.ErrNotExist)
+	return p.Setting != OOMScoreAdj && errors.Is(p.Err, fs.ErrNotExist)
 }
 
 // String says what failed, what that means, and what to do.
