@@ -39,13 +39,12 @@ func newNode(cfg Config, host Host, s *model.Snapshot) Node {
 	name := nodeName(cfg, nodes)
 	object := nodes[name]
 	n := Node{
-		Name: name, MasqueradeAll: cfg.MasqueradeAll, Primary: host.Primary,
+		Name: name, MasqueradeAll: cfg.MasqueradeAll, Primary: primary(cfg, object, host),
 		ServiceCIDRs: serviceCIDRs(s.ServiceCIDRs), GuardClusterIPs: cfg.GuardClusterIPs,
 	}
 	n.Missing = object == nil && (cfg.NodeName != "" || len(nodes) > 0)
 	if object != nil {
 		n.Zone = object.Zone
-		n.Primary = primary(object, host)
 	}
 	n.Addresses = addresses(n, object, host)
 	n.Detect = detectors(cfg, object)
@@ -67,9 +66,14 @@ func nodeName(cfg Config, nodes map[string]*model.Node) string {
 	return cfg.Hostname
 }
 
-func primary(object *model.Node, host Host) [2]netip.Addr {
+// primary is the first address of each family: what is configured comes before the Node's, and the host's stand in for
+// want of both.
+func primary(cfg Config, object *model.Node, host Host) [2]netip.Addr {
+	if object == nil {
+		object = &model.Node{}
+	}
 	var first [2]netip.Addr
-	for _, a := range slices.Concat(object.InternalIPs, object.ExternalIPs, host.Primary[:]) {
+	for _, a := range slices.Concat([]netip.Addr{cfg.NodeIP}, object.InternalIPs, object.ExternalIPs, host.Primary[:]) {
 		if a.IsValid() && !first[model.FamilyOf(a)].IsValid() {
 			first[model.FamilyOf(a)] = a
 		}

@@ -50,8 +50,12 @@ func (p *Planner) Plan() *Plan { return p.plan }
 
 // SetConfig changes the policy.
 func (p *Planner) SetConfig(cfg Config) Changes {
+	var ids []PortID
+	if cfg.IgnoreExternalIPs != p.cfg.IgnoreExternalIPs {
+		ids = p.reclaimAll(cfg)
+	}
 	p.cfg = cfg
-	node, ids := p.refreshNode(nil, nil)
+	node, ids := p.refreshNode(ids, nil)
 	return Changes{Node: node, Ports: p.replan(ids)}
 }
 

@@ -19,6 +19,7 @@ func TestIncrementalEqualsFull(t *testing.T) {
 		snap := model.NewSnapshot()
 		before := map[PortID]*Port{}
 		var host Host
+		cfg := config
 		for range rapid.IntRange(1, 20).Draw(t, "changes") {
 			d := drawDelta(t)
 			snap.Apply(d)
@@ -28,7 +29,11 @@ func TestIncrementalEqualsFull(t *testing.T) {
 				host.Addresses = addrs(rapid.SampledFrom([]string{"192.168.10.11", "10.96.0.2", "192.0.2.1"}).Draw(t, "address"))
 				follow(before, p.SetHost(host))
 			}
-			full := Build(config, host, snap)
+			if rapid.IntRange(0, 3).Draw(t, "policy changes") == 0 {
+				cfg.IgnoreExternalIPs = !cfg.IgnoreExternalIPs
+				follow(before, p.SetConfig(cfg))
+			}
+			full := Build(cfg, host, snap)
 			if diff := cmp.Diff(full.Ports, p.Plan().Ports, comparers); diff != "" {
 				t.Fatalf("ports (-full +incremental):\n%s", diff)
 			}

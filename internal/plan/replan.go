@@ -41,6 +41,19 @@ func (p *Planner) reclaim(ids []PortID, d model.Delta) []PortID {
 	return ids
 }
 
+// reclaimAll brings the claims of all Services up to date with another policy, and lists all ports.
+func (p *Planner) reclaimAll(cfg Config) (ids []PortID) {
+	for _, s := range p.snap.Services {
+		p.claim(nil, s, claims.remove, known.remove)
+	}
+	p.cfg = cfg
+	for _, s := range p.snap.Services {
+		p.claim(nil, s, claims.add, known.add)
+		ids = appendPorts(ids, s)
+	}
+	return ids
+}
+
 // claim enters or removes all that a Service wants, and adds the frontends to keys that anybody had before. Who claims a
 // frontend that nobody had is planned anyhow.
 func (p *Planner) claim(keys []touched, s *model.Service, change func(claims, Key, claim) (claim, bool), count func(known, Frontend)) []touched {
@@ -50,7 +63,7 @@ func (p *Planner) claim(keys []touched, s *model.Service, change func(claims, Ke
 	var buffer [8]Frontend
 	for _, ip := range s.ClusterIPs {
 		for i := range s.Ports {
-			for _, f := range appendWants(buffer[:0], s, i, model.FamilyOf(ip)) {
+			for _, f := range p.appendWants(buffer[:0], s, i, model.FamilyOf(ip)) {
 				if had, taken := change(p.plan.claims, f.Key, claim{s, uint16(i), f.Kind}); taken {
 					keys = append(keys, touched{f.Key, had.owner(f.Key)})
 				}
@@ -116,7 +129,7 @@ func (p *Planner) build(id PortID, old *Port) *Port {
 // settle enters the frontends that the port wants as had or as lost.
 func (p *Planner) settle(port *Port, s *model.Service, number int, old *Port) {
 	var buffer [8]Frontend
-	wanted := appendWants(buffer[:0], s, number, port.ID.Family)
+	wanted := p.appendWants(buffer[:0], s, number, port.ID.Family)
 	had := wanted[:0] // in place, behind what the loop has read
 	for _, f := range wanted {
 		switch owner, kind := p.plan.claims.winner(f.Key); {

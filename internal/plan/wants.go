@@ -37,11 +37,13 @@ func portNumber(s *model.Service, id PortID) int {
 	return slices.IndexFunc(s.Ports, func(p model.ServicePort) bool { return p.Name == id.Port && p.Protocol == id.Protocol })
 }
 
-// appendWants adds the frontends that port number i of a Service asks for, by kind.
-func appendWants(fs []Frontend, s *model.Service, i int, f model.Family) []Frontend {
+// appendWants adds the frontends that port number i of a Service asks for and may have, by kind.
+func (p *Planner) appendWants(fs []Frontend, s *model.Service, i int, f model.Family) []Frontend {
 	port := &s.Ports[i]
 	fs = appendAddresses(fs, ClusterIP, s.ClusterIPs, port, f)
-	fs = appendAddresses(fs, ExternalIP, s.ExternalIPs, port, f)
+	if !p.cfg.IgnoreExternalIPs {
+		fs = appendAddresses(fs, ExternalIP, s.ExternalIPs, port, f)
+	}
 	fs = appendAddresses(fs, LoadBalancerIP, s.LoadBalancerIPs, port, f)
 	if port.NodePort != 0 {
 		fs = append(fs, Frontend{NodePort, NodePortKey(f, port.Protocol, port.NodePort)})
