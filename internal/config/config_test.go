@@ -24,6 +24,7 @@ func load(t *testing.T, text string, args ...string) (Config, []string, error) {
 	set := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	f := NewFlags(set)
 	f.Mode("")
+	f.Daemon()
 	if text != "" {
 		path := filepath.Join(t.TempDir(), "proxy.yaml")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -49,6 +50,13 @@ func defaults(edit func(*Config)) Config {
 	c := Config{
 		Plan: plan.Config{LocalhostNodePorts: true}, Mode: ModeIPTables, MasqueradeBit: 14,
 		SyncPeriod: 30 * time.Second, MinSyncPeriod: time.Second,
+		Client: Client{ContentType: "application/vnd.kubernetes.protobuf", QPS: 5, Burst: 10},
+		Serve:  Serve{Health: "0.0.0.0:10256", Metrics: "127.0.0.1:10249"},
+		Host: Host{OOMScoreAdj: -999, Conntrack: Conntrack{
+			MaxPerCore: 32768, Min: 131072, TCPEstablished: 24 * time.Hour, TCPCloseWait: time.Hour,
+		}},
+		Log:              Log{Format: FormatText},
+		ConfigSyncPeriod: 15 * time.Minute,
 	}
 	edit(&c)
 	return c
@@ -59,7 +67,7 @@ var inMode = []string{"--mode", ModeIPTables}
 
 func sameConfig(t *testing.T, want, got Config) {
 	t.Helper()
-	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Prefix{}), cmpopts.IgnoreUnexported(Config{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Prefix{}, netip.Addr{}), cmpopts.IgnoreUnexported(Config{}), cmpopts.IgnoreFields(Config{}, "Features")); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -153,7 +161,7 @@ func TestErrors(t *testing.T) {
 	}{
 		"both bad entries": {
 			file: header + "nodePortAddresses: ['192.168.10.11', '192.168.0.0/33', 10.0.0.0/8]\n",
-			want: []string{`proxy.yaml: nodePortAddresses: "192.168.10.11"`, `proxy.yaml: nodePortAddresses: "192.168.0.0/33"`},
+			want: []string{`proxy.yaml:3: nodePortAddresses[0]: "192.168.10.11"`, `proxy.yaml:3: nodePortAddresses[1]: "192.168.0.0/33"`},
 		},
 		"several fields": {
 			file: header + "clusterCIDR: nonsense\ndetectLocalMode: Guess\niptables: {masqueradeBit: 32}\n",
@@ -164,7 +172,7 @@ func TestErrors(t *testing.T) {
 		"prefix too long":                        {args: []string{"--detect-local-mode", "InterfaceNamePrefix", "--pod-interface-name-prefix", "sixteencharacte"}, want: []string{"--pod-interface-name-prefix", "14 characters"}},
 		"no bridge":                              {args: []string{"--detect-local-mode", "BridgeInterface"}, want: []string{"--detect-local-mode", "--pod-bridge-interface"}},
 		"no prefix":                              {args: []string{"--detect-local-mode", "InterfaceNamePrefix"}, want: []string{"--pod-interface-name-prefix"}},
-		"unknown mode":                           {file: header + "mode: ipvs\n", want: []string{"proxy.yaml: mode", `"ipvs"`}},
+		"unknown mode":                           {file: header + "mode: ipvs\n", want: []string{`proxy.yaml:3: mode: "ipvs": Sluice has not this mode of kube-proxy's; want nftables or iptables`}},
 		"a bit of the mode in use":               {file: header + "mode: nftables\nnftables: {masqueradeBit: 32}\n", want: []string{"nftables.masqueradeBit: 32"}},
 		"a bit of a mode that may come into use": {file: header + "iptables: {masqueradeBit: -1}\n", want: []string{"iptables.masqueradeBit: -1"}},
 		"periods in the wrong order": {
@@ -201,8 +209,11 @@ func TestWarnings(t *testing.T) {
 		want []string
 	}{
 		"fields that Sluice does not act on": {
-			file: header + "healthzBindAddress: 0.0.0.0:10256\nconntrack: {maxPerCore: 1000}\noomScoreAdj: -999\n",
-			want: []string{"conntrack: Sluice does not act", "healthzBindAddress: Sluice does not act", "oomScoreAdj: Sluice does not act"},
+			file: header + "portRange: 1-2\nlogging: {flushFrequency: 1s, vmodule: [{filePattern: a, verbosity: 3}]}\nshowHiddenMetricsForVersion: '1.36'\n",
+			want: []string{
+				"proxy.yaml:4: logging.flushFrequency: no effect: Sluice writes", "proxy.yaml:4: logging.vmodule: no effect",
+				"proxy.yaml:5: showHiddenMetricsForVersion: no effect", "proxy.yaml:3: portRange: no effect",
+			},
 		},
 		"kubeadm's empty fields": {
 			file: header + "bindAddress: ''\nclientConnection: {kubeconfig: '', qps: 0}\nconntrack: {maxPerCore: null, tcpBeLiberal: false, udpTimeout: 0s}\nenableProfiling: false\nipvs: {excludeCIDRs: null}\n",

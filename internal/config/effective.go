@@ -1,14 +1,33 @@
 package config
 
 import (
+	"bytes"
+	"fmt"
+
 	"k8s.io/kube-proxy/config/v1alpha1"
 	"sigs.k8s.io/yaml"
 )
 
 // KubeProxy is the effective configuration as kube-proxy's API has it, defaults included.
 func (c Config) KubeProxy() *v1alpha1.KubeProxyConfiguration {
-	return &v1alpha1.KubeProxyConfiguration{}
+	is := c.values.as.DeepCopy()
+	if c.Mode != ModePlan {
+		is.Mode = v1alpha1.ProxyMode(c.Mode)
+	}
+	is.HostnameOverride = c.Plan.NodeName
+	return is
 }
 
 // YAML is a configuration file that reads as this Config, but for Client.Master, which no file says.
-func (c Config) YAML() ([]byte, error) { return yaml.Marshal(c.KubeProxy()) }
+func (c Config) YAML() ([]byte, error) {
+	var b bytes.Buffer
+	if c.Client.Master != "" {
+		fmt.Fprintf(&b, "# No field says --master=%q.\n", c.Client.Master)
+	}
+	text, err := yaml.Marshal(c.KubeProxy())
+	if err != nil {
+		return nil, fmt.Errorf("write configuration: %w", err)
+	}
+	b.Write(text)
+	return b.Bytes(), nil
+}

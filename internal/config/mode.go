@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"sluice/internal/plan"
 )
@@ -15,15 +16,15 @@ func (c Config) For(mode string) (Config, []string) {
 	c.Mode = mode
 	policy := c.values.policyOf(mode)
 	s := c.values.section(policy)
-	c.MasqueradeBit = s.masqueradeBit.is
-	c.SyncPeriod, c.MinSyncPeriod = s.syncPeriod.is, s.minSyncPeriod.is
-	c.Plan.MasqueradeAll = s.masqueradeAll.is
-	c.Plan.LocalhostNodePorts = c.values.localhostNodePorts.is
+	c.MasqueradeBit = int(s.masqueradeBit)
+	c.SyncPeriod, c.MinSyncPeriod = s.syncPeriod, s.minSyncPeriod
+	c.Plan.MasqueradeAll = s.masqueradeAll
+	c.Plan.LocalhostNodePorts = *c.values.as.IPTables.LocalhostNodePorts
 	c.Plan.GuardClusterIPs = policy == ModeNFTables
 	list, _ := c.values.nodePorts() // Resolve has checked them
 	if policy == ModeNFTables {
 		c.Plan.LocalhostNodePorts = namesLoopback(list)
-		if len(c.values.nodePortAddresses.is) == 0 {
+		if len(c.values.as.NodePortAddresses) == 0 {
 			list.Primary = true
 		}
 	}
@@ -42,11 +43,27 @@ func (v *Values) policyOf(mode string) string {
 	return mode
 }
 
-func (v *Values) section(policy string) *section {
-	if policy == ModeNFTables {
-		return &v.nftables
+// section is what a mode has for itself in the file.
+type section struct {
+	name                      string
+	masqueradeBit             int32
+	masqueradeAll             bool
+	syncPeriod, minSyncPeriod time.Duration
+}
+
+func (v *Values) section(policy string) section {
+	s := section{
+		ModeIPTables, *v.as.IPTables.MasqueradeBit, v.as.IPTables.MasqueradeAll,
+		v.as.IPTables.SyncPeriod.Duration, v.as.IPTables.MinSyncPeriod.Duration,
 	}
-	return &v.iptables
+	if policy == ModeNFTables {
+		n := &v.as.NFTables
+		s = section{ModeNFTables, *n.MasqueradeBit, n.MasqueradeAll, n.SyncPeriod.Duration, n.MinSyncPeriod.Duration}
+	}
+	if s.minSyncPeriod == noPause {
+		s.minSyncPeriod = 0
+	}
+	return s
 }
 
 // namesLoopback reports whether a list of node port addresses speaks of loopback itself, as a range of all addresses
@@ -63,12 +80,12 @@ func (v *Values) inVainFor(mode string) (told []string) {
 	if mode != ModeNFTables {
 		return nil
 	}
-	unused := func(where, flag, instead string) {
-		if where == "--"+flag {
+	unused := func(path, flag, instead string) {
+		if v.where[path] == (place{"--" + flag, true}) {
 			told = append(told, fmt.Sprintf("--%s has no effect in mode %s; %s", flag, mode, instead))
 		}
 	}
-	unused(v.iptables.masqueradeBit.where, flagMasqueradeBit, "nftables.masqueradeBit of a configuration file has")
-	unused(v.localhostNodePorts.where, flagLocalhostNodePorts, "node ports answer on loopback addresses if --nodeport-addresses names them")
+	unused("iptables.masqueradeBit", "iptables-masquerade-bit", "nftables.masqueradeBit of a configuration file has")
+	unused("iptables.localhostNodePorts", "iptables-localhost-nodeports", "node ports answer on loopback addresses if --nodeport-addresses names them")
 	return told
 }
