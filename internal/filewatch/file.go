@@ -1,10 +1,65 @@
 package filewatch
 
-import "context"
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
 
-// File calls changed, one call at a time, after each change of the file at path, until ctx is done. The error is that
-// the path is no path; a file that is not there is waited for.
+	"github.com/fsnotify/fsnotify"
+)
+
+const (
+	// settleTime is how long nothing may happen before a change is told: a program that writes a file does so in several
+	// steps.
+	settleTime = 40 * time.Millisecond
+	// settleLimit is how long something that never settles can put that off.
+	settleLimit = 500 * time.Millisecond
+	// pollTime is how often the file is looked at without being told. Network file systems tell nothing.
+	pollTime = 10 * time.Second
+)
+
+// File calls changed, one call at a time, at once and after each change of the file at path, until ctx is done. The
+// error is that the path is no path; a file that is not there is waited for.
 func File(ctx context.Context, path string, changed func()) error {
-	<-ctx.Done()
+	full, err := filepath.Abs(path)
+	if err != nil {
+		return fmt.Errorf("watch %s: %w", path, err)
+	}
+	w := watcher{path: full, poll: pollTime, listen: fsnotify.NewWatcher}
+	w.run(ctx, changed)
 	return nil
+}
+
+// run looks after it listens: a change between the two is then told twice rather than missed.
+func (w *watcher) run(ctx context.Context, changed func()) {
+	defer w.unhang()
+	var last sight
+	for rung := true; ctx.Err() == nil; rung = w.wait(ctx) {
+		w.hang()
+		if now := look(w.path); rung || !now.same(last) {
+			last = now
+			changed()
+		}
+	}
+}
+
+// sight is what one look at a file shows without reading it; the zero sight, that there is none.
+type sight struct{ info fs.FileInfo }
+
+func look(path string) sight {
+	info, err := os.Stat(path)
+	if err != nil {
+		return sight{}
+	}
+	return sight{info}
+}
+
+func (s sight) same(o sight) bool {
+	if s.info == nil || o.info == nil {
+		return s.info == nil && o.info == nil
+	}
+	return os.SameFile(s.info, o.info) && s.info.Size() == o.info.Size() && s.info.ModTime().Equal(o.info.ModTime())
 }
