@@ -60,7 +60,7 @@ func (d *decoder) value(path string, said any, into reflect.Value) {
 		into.Set(reflect.New(into.Type().Elem()))
 		into = into.Elem()
 	}
-	_, readsItself := into.Addr().Interface().(json.Unmarshaler)
+	_, readsItself := reflect.TypeAssert[json.Unmarshaler](into.Addr())
 	d.v.where[path] = place{text: d.place(path)}
 	switch is := said.(type) {
 	case map[string]any:
@@ -140,7 +140,7 @@ func wanted(into reflect.Value) string {
 	case reflect.Slice:
 		return "a list"
 	case reflect.Map, reflect.Struct:
-		if _, readsItself := into.Addr().Interface().(json.Unmarshaler); readsItself {
+		if _, readsItself := reflect.TypeAssert[json.Unmarshaler](into.Addr()); readsItself {
 			return "a quantity such as 64Ki"
 		}
 	}

@@ -29,8 +29,8 @@ func (d *decoder) unknown(path, name string, said any, in reflect.Value) {
 
 // nearest is the field of a struct that name may have been meant for.
 func nearest(name string, in reflect.Type) string {
-	for i := range in.NumField() {
-		tag, _, _ := strings.Cut(in.Field(i).Tag.Get("json"), ",")
+	for field := range in.Fields() {
+		tag, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if tag != "" && misspelt(name, tag) {
 			return tag
 		}

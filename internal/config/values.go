@@ -110,14 +110,13 @@ func fieldAt(in reflect.Value, path string) reflect.Value {
 
 // fieldNamed is the field of a struct with a JSON name; those of embedded structs are as its own.
 func fieldNamed(in reflect.Value, name string) (reflect.Value, bool) {
-	for i := range in.NumField() {
-		f := in.Type().Field(i)
+	for f, value := range in.Fields() {
 		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if tag == name && name != "" {
-			return in.Field(i), true
+			return value, true
 		}
 		if f.Anonymous && tag == "" {
-			if found, ok := fieldNamed(in.Field(i), name); ok {
+			if found, ok := fieldNamed(value, name); ok {
 				return found, true
 			}
 		}
@@ -143,7 +142,7 @@ func put(field reflect.Value, is any) {
 
 // bare is a field's value without what only says how it was written.
 func bare(field reflect.Value) any {
-	if t, ok := field.Interface().(logsapi.TimeOrMetaDuration); ok {
+	if t, ok := reflect.TypeAssert[logsapi.TimeOrMetaDuration](field); ok {
 		return t.Duration.Duration
 	}
 	return field.Interface()
@@ -151,7 +150,7 @@ func bare(field reflect.Value) any {
 
 // empty reports whether a field says nothing, as kubeadm writes every field there is.
 func empty(field reflect.Value) bool {
-	if t, ok := field.Interface().(logsapi.TimeOrMetaDuration); ok {
+	if t, ok := reflect.TypeAssert[logsapi.TimeOrMetaDuration](field); ok {
 		return t.Duration.Duration == 0
 	}
 	switch field.Kind() {
@@ -160,7 +159,7 @@ func empty(field reflect.Value) bool {
 	case reflect.Slice, reflect.Map:
 		return field.Len() == 0
 	}
-	if q, ok := field.Addr().Interface().(interface{ IsZero() bool }); ok && field.Kind() == reflect.Struct {
+	if q, ok := reflect.TypeAssert[interface{ IsZero() bool }](field.Addr()); ok && field.Kind() == reflect.Struct {
 		return q.IsZero()
 	}
 	return field.IsZero()
