@@ -1,12 +1,14 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	logsapi "k8s.io/component-base/logs/api/v1"
@@ -39,9 +41,9 @@ func (d *decoder) document(fields map[string]any) {
 	d.object("", rest, reflect.ValueOf(&d.v.as).Elem())
 }
 
-// object reads the fields of a struct, in alphabetical order.
+// object reads the fields of a struct, in the order of the file.
 func (d *decoder) object(prefix string, fields map[string]any, into reflect.Value) {
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
+	for _, name := range d.inOrder(prefix, fields) {
 		path := prefix + name
 		field, ok := fieldNamed(into, name)
 		if !ok {
@@ -50,6 +52,13 @@ func (d *decoder) object(prefix string, fields map[string]any, into reflect.Valu
 		}
 		d.value(path, fields[name], field)
 	}
+}
+
+// inOrder are names as their lines follow each other.
+func (d *decoder) inOrder(prefix string, fields map[string]any) []string {
+	return slices.SortedFunc(maps.Keys(fields), func(a, b string) int {
+		return cmp.Or(cmp.Compare(lineOf(d.root, prefix+a), lineOf(d.root, prefix+b)), strings.Compare(a, b))
+	})
 }
 
 func (d *decoder) value(path string, said any, into reflect.Value) {
@@ -83,7 +92,7 @@ func (d *decoder) value(path string, said any, into reflect.Value) {
 
 func (d *decoder) table(path string, entries map[string]any, into reflect.Value) {
 	into.Set(reflect.MakeMap(into.Type()))
-	for _, key := range slices.Sorted(maps.Keys(entries)) {
+	for _, key := range d.inOrder(path+".", entries) {
 		entry := reflect.New(into.Type().Elem()).Elem()
 		d.value(path+"."+key, entries[key], entry)
 		into.SetMapIndex(reflect.ValueOf(key), entry)

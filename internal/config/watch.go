@@ -63,6 +63,9 @@ func (c Config) says(o Config) bool {
 // Restart names what differs between two configurations and takes effect only when the daemon starts, each with the
 // reason.
 func Restart(old, new Config) (told []string) {
+	if old.Client.Master != new.Client.Master {
+		told = append(told, "--master: "+connection)
+	}
 	for _, s := range settings {
 		if s.restart != "" && !equality.Semantic.DeepEqual(old.values.field(s.path).Interface(), new.values.field(s.path).Interface()) {
 			told = append(told, s.path+": "+s.restart)
