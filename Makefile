@@ -4,13 +4,26 @@ TOOL := go tool -modfile=hack/tools/go.mod
 FUZZTIME ?= 30s
 BENCH ?= .
 
-.PHONY: help build demo test test-race test-user fuzz bench bench-docs lint fmt docs ci
+.PHONY: help build image image-iptables deploy demo test test-race test-cluster test-user fuzz bench bench-docs lint fmt docs ci
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
 build: ## bin/sluice
 	CGO_ENABLED=0 go build -trimpath -o bin/sluice ./cmd/sluice
+
+# TAG names the image where it is loaded; PUSH=registry/name:tag pushes it too. PLATFORMS are all by default.
+IMAGE = go -C hack/image run . $(if $(TAG),-tag $(TAG)) $(if $(PUSH),-push $(PUSH)) $(if $(PLATFORMS),-platforms $(PLATFORMS))
+
+image: ## bin/image: the container image, for amd64 and arm64, without Docker; TAG, PUSH, PLATFORMS
+	$(IMAGE)
+
+image-iptables: ## the same with iptables from Debian, for mode iptables; on Debian
+	$(IMAGE) -iptables
+
+deploy: ## the tests of deploy and of the image builder
+	go -C deploy/test test ./...
+	go -C hack/image test ./...
 
 demo: ## a throw-away cluster that shows what Sluice does
 	go run ./cmd/sluice demo
@@ -20,6 +33,9 @@ test: ## all tests; real packets run in namespaces of their own
 
 test-race: ## the same with the race detector
 	go test -race ./...
+
+test-cluster: ## tests in a real cluster, beside upstream kube-proxy; builds both first (run it as root)
+	cd test/cluster && go test -p 1 -timeout=60m ./...
 
 test-user: ## the tests that use namespaces, as an ordinary user (run it as root)
 	hack/test-as-user

@@ -1,0 +1,9 @@
+package cluster_test
+
+import (
+	"testing"
+
+	"sluice/test/cluster"
+)
+
+func TestMain(m *testing.M) { cluster.Main(m) }
