@@ -4,10 +4,15 @@ package main
 import (
 	"context"
 	"os"
+	"path/filepath"
 
 	"sluice/internal/cli"
 )
 
 func main() {
-	os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	run := cli.Main
+	if filepath.Base(os.Args[0]) == "kube-proxy" { // as the image has it, too
+		run = cli.KubeProxy
+	}
+	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

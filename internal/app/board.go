@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"iter"
 	"log/slog"
 	"maps"
 	"net"
@@ -11,24 +12,32 @@ import (
 	"time"
 
 	"sluice/internal/backend"
+	"sluice/internal/health"
+	"sluice/internal/model"
 	"sluice/internal/plan"
 	"sluice/internal/reconcile"
 	"sluice/internal/status"
 )
 
-// board is what a daemon knows of itself, gathered for those who ask. Its zero value is that of one that starts.
+// board is what a daemon knows of itself, gathered for those who ask.
 type board struct {
 	since time.Time
 	log   *slog.Logger
+	api   func() *status.API
 
 	mu      sync.Mutex // guards all following fields
 	mode    string
 	loop    *reconcile.Loop
 	backend backend.Backend
-	node    string
+	node    plan.Node
 	ports   map[plan.PortID]*plan.Port
-	// What is wrong with the objects, and with the node.
-	inputProblems, nodeProblems []string
+	// What is wrong: by topic, and with the node.
+	problems     map[any][]string
+	nodeProblems []string
+}
+
+func newBoard(log *slog.Logger, api func() *status.API) *board {
+	return &board{since: time.Now(), log: log, api: api, problems: map[any][]string{}, ports: map[plan.PortID]*plan.Port{}}
 }
 
 // publish has b answer at l, until the function that it returns closes l.
@@ -59,10 +68,7 @@ func (b *board) planned(p *plan.Plan, changes plan.Changes) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.node, b.nodeProblems = p.Node.Name, problems
-	if b.ports == nil {
-		b.ports = map[plan.PortID]*plan.Port{}
-	}
+	b.node, b.nodeProblems = p.Node, problems
 	for _, c := range changes.Ports {
 		if c.New == nil {
 			delete(b.ports, c.ID)
@@ -72,19 +78,48 @@ func (b *board) planned(p *plan.Plan, changes plan.Changes) {
 	}
 }
 
-// read is told what is wrong with the objects as they are now.
-func (b *board) read(problems []string) {
+// read is told what is wrong now with some topics; an empty list is the end of it.
+func (b *board) read(problems map[any][]string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.inputProblems = problems
+	for topic, texts := range problems {
+		if len(texts) == 0 {
+			delete(b.problems, topic)
+		} else {
+			b.problems[topic] = texts
+		}
+	}
+}
+
+// servesLoopback reports whether node ports answer on loopback addresses.
+func (b *board) servesLoopback() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.node.NodePorts[model.IPv4].Loopback
+}
+
+// health is how far each family that this kernel has is behind.
+func (b *board) health() (s health.State) {
+	b.mu.Lock()
+	loop := b.loop
+	b.mu.Unlock()
+	if loop == nil {
+		return s
+	}
+	h := loop.Health()
+	for _, f := range families() {
+		s.Family[f] = &health.FamilyState{Updated: h.Family[f].Updated, Healthy: h.Family[f].Healthy}
+	}
+	return s
 }
 
 // report is all of it. It copies under the lock and thinks without it, so that it does not hold up the loop.
 func (b *board) report(ctx context.Context) status.Report {
 	b.mu.Lock()
 	r := status.Report{
-		Mode: b.mode, Node: b.node, Since: b.since, Ports: []status.Port{},
-		Problems: slices.Concat(b.inputProblems, b.nodeProblems),
+		Mode: b.mode, Node: b.node.Name, Since: b.since, Ports: []status.Port{},
+		Problems: slices.Concat(slices.Sorted(flat(maps.Values(b.problems))), b.nodeProblems),
+		API:      b.api(),
 	}
 	loop, be, ports := b.loop, b.backend, maps.Clone(b.ports)
 	b.mu.Unlock()
@@ -173,4 +208,17 @@ func endpointsInUse(p *plan.Port) int {
 		}
 	}
 	return len(used)
+}
+
+// flat is all that is in lists.
+func flat(lists iter.Seq[[]string]) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for list := range lists {
+			for _, text := range list {
+				if !yield(text) {
+					return
+				}
+			}
+		}
+	}
 }

@@ -81,7 +81,7 @@ func (in Input) load() (*world, error) {
 		w.outcome = BadNews
 		_, _ = fmt.Fprintln(in.Messages, text)
 	}
-	w.snapshot, w.Planner = snapshot, plan.NewPlanner(in.planConfig())
+	w.snapshot, w.Planner = snapshot, plan.NewPlanner(planConfig(in.Config))
 	w.Update(model.Diff(model.NewSnapshot(), snapshot))
 	w.SetHost(in.host(w.Plan()))
 	w.tellLosers(in.Messages)
@@ -109,8 +109,8 @@ func unserved(s *model.Snapshot) (texts []string) {
 }
 
 // planConfig adds this machine's name, which stands for the node's where none is given.
-func (in Input) planConfig() plan.Config {
-	c := in.Config.Plan
+func planConfig(from config.Config) plan.Config {
+	c := from.Plan
 	if name, err := os.Hostname(); err == nil {
 		c.Hostname = config.NormalizeNodeName(name)
 	}

@@ -19,6 +19,7 @@ import (
 const (
 	keyRouteLocalnet = "net.ipv4.conf.all.route_localnet"
 	keyForward       = "net.ipv4.ip_forward"
+	keyNoIPv6        = "net.ipv6.conf.all.disable_ipv6"
 	keyBeLiberal     = "net.netfilter.nf_conntrack_tcp_be_liberal"
 )
 
@@ -119,4 +120,22 @@ func sweep(_ context.Context, stale func(flows.Flow) flows.Reason) (removed [2]i
 		removed[f], err = n, errors.Join(err, deleteErr)
 	}
 	return removed, err
+}
+
+// families are those that this kernel has.
+func families() []model.Family {
+	if off, err := sysctl.Get(keyNoIPv6); err != nil || off == "1" {
+		return []model.Family{model.IPv4}
+	}
+	return model.Families[:]
+}
+
+// tellForwarding warns where packets of others cannot pass this machine.
+func tellForwarding(log *slog.Logger) {
+	switch value, err := sysctl.Get(keyForward); {
+	case err != nil:
+		log.Warn("it is not known whether this machine forwards packets", "error", err)
+	case value == "0":
+		log.Warn("this machine does not forward packets, so only connections of its own reach endpoints elsewhere", "setting", keyForward, "value", value)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/netip"
 	"os"
@@ -35,6 +36,8 @@ type node struct {
 	t   *testing.T
 	dir string
 	in  Input
+	// reload is the daemon's Reload.
+	reload func(context.Context, config.Config, func(config.Config, []string, error)) error
 
 	mu  sync.Mutex // guards log
 	log bytes.Buffer
@@ -129,7 +132,7 @@ func (n *node) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
-		done <- Run(ctx, n.in, slog.New(slog.NewTextHandler(n, &slog.HandlerOptions{Level: slog.LevelDebug})))
+		done <- Daemon{Input: n.in, Log: textLog(n), Reload: n.reload}.Run(ctx)
 	}()
 	n.stop = func() {
 		n.stop = func() {}
@@ -242,7 +245,7 @@ func TestRunKeepsTheKernelAsTheManifestsSay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Trace(t.Context(), Input{}, q, TraceOptions{Live: true, Format: Text}, &out); err != nil || !strings.Contains(out.String(), "10.244.2.6:53  100 %") {
+	if _, err := Trace(t.Context(), Input{Config: flags(t)}, q, TraceOptions{Live: true, Format: Text}, &out); err != nil || !strings.Contains(out.String(), "10.244.2.6:53  100 %") {
 		t.Errorf("trace --live: %v\n%s", err, &out)
 	}
 
@@ -273,7 +276,7 @@ func TestASecondInstanceIsRefused(t *testing.T) {
 	n.put()
 	n.start()
 	n.eventually("it runs", n.has("KUBE-SERVICES"))
-	if err := Run(t.Context(), n.in, slog.New(slog.DiscardHandler)); !errors.Is(err, instance.ErrRunning) {
+	if err := (Daemon{Input: n.in, Log: textLog(io.Discard)}).Run(t.Context()); !errors.Is(err, instance.ErrRunning) {
 		t.Errorf("error %v, want that one is running", err)
 	}
 	if err := Cleanup(t.Context(), CleanupOptions{}, &bytes.Buffer{}); !errors.Is(err, instance.ErrRunning) {
@@ -285,7 +288,7 @@ func TestRunRefusesWhatWouldTakeRulesAway(t *testing.T) {
 	n := newNode(t)
 	for name, paths := range map[string][]string{"none": nil, "not there": {n.dir + "/typo"}, "standard input": {"-"}} {
 		n.in.Manifests = paths
-		if err := Run(t.Context(), n.in, slog.New(slog.DiscardHandler)); !errors.Is(err, ErrInput) {
+		if err := (Daemon{Input: n.in, Log: textLog(io.Discard)}).Run(t.Context()); !errors.Is(err, ErrInput) {
 			t.Errorf("manifests: %s: error %v, want wrong input", name, err)
 		}
 	}
@@ -424,4 +427,11 @@ func TestUDPEndpointLeavesAndNoneIsLeft(t *testing.T) {
 	n.openDeleted()
 	n.put(kept, udp("statsd", "10.96.30.14", 8125, 30160, ""))
 	n.wantFlows("entries to the endpoint are removed, those of node ports too", 40004, 40005)
+}
+
+// textLog tells all to w.
+func textLog(w io.Writer) Log {
+	return NewLog(debugFrom, func(level slog.Leveler) slog.Handler {
+		return slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})
+	})
 }

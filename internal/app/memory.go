@@ -1,7 +1,6 @@
 package app
 
 import (
-	"context"
 	"os"
 	"runtime/debug"
 )
@@ -14,17 +13,21 @@ const (
 	garbage        = 10
 )
 
-// thrift keeps the daemon small, unless the environment says how much garbage there may be. Once the rules stand it gives
-// back what the start took.
-func thrift(ctx context.Context, stands <-chan struct{}) {
-	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
-		return
-	}
-	debug.SetGCPercent(garbageAtStart)
-	select {
-	case <-stands:
-		debug.SetGCPercent(garbage)
+// thriftAtStart bounds the garbage of a start.
+func thriftAtStart() { bound(garbageAtStart) }
+
+// thrift keeps the daemon small from now on, and gives back what the start took.
+func thrift() {
+	if bound(garbage) {
 		debug.FreeOSMemory()
-	case <-ctx.Done():
 	}
+}
+
+// bound sets how much garbage there may be, unless the environment says it.
+func bound(percent int) bool {
+	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
+		return false
+	}
+	debug.SetGCPercent(percent)
+	return true
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/netip"
 	"strings"
@@ -185,8 +186,8 @@ func TestStatusOfARunningDaemon(t *testing.T) {
 }
 
 func TestBoardBeforeAnythingIsThere(t *testing.T) {
-	b := &board{since: time.Now()}
-	b.read([]string{"no such file"})
+	b := newBoard(slog.New(slog.DiscardHandler), (&manifests{}).state)
+	b.read(map[any][]string{manifestTopic: {"no such file"}, machineTopic: nil})
 	r := b.report(t.Context())
 	if r.Healthy || len(r.Problems) != 1 || r.Ports == nil {
 		t.Errorf("report %+v", r)

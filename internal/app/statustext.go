@@ -37,6 +37,7 @@ func (v statusView) head(b *strings.Builder) {
 		health = "NOT healthy: changes do not reach the kernel"
 	}
 	fmt.Fprintf(b, "mode %s on node %s, running for %s, %s\n", cmp.Or(v.Mode, "(not chosen yet)"), cmp.Or(v.Node, "(no name)"), age(v.now.Sub(v.Since)), health)
+	v.api(b)
 	a := v.Applied
 	if a == nil {
 		b.WriteString("the kernel has not been written yet\n")
@@ -51,6 +52,39 @@ func (v statusView) head(b *strings.Builder) {
 		fmt.Fprintf(b, "; the last %d failed", a.Failures)
 	}
 	b.WriteString("\n")
+}
+
+// api tells of the API server, and in the wide form of each kind of objects.
+func (v statusView) api(b *strings.Builder) {
+	a := v.API
+	if a == nil {
+		return
+	}
+	since := age(v.now.Sub(a.Since))
+	switch {
+	case a.Connected:
+		fmt.Fprintf(b, "API server %s: connected for %s\n", a.Server, since)
+	case a.Synced:
+		fmt.Fprintf(b, "API server %s: NOT connected for %s, everything goes on as it was: %s\n", a.Server, since, a.Error)
+	default:
+		fmt.Fprintf(b, "API server %s: not all objects are known yet: %s\n", a.Server, cmp.Or(a.Error, "they are being read"))
+	}
+	for _, k := range a.Kinds {
+		if v.wide || !k.Connected {
+			fmt.Fprintf(b, "  %s: %s\n", k.Kind, kindText(k))
+		}
+	}
+}
+
+func kindText(k status.Kind) string {
+	text := fmt.Sprintf("%d known", k.Objects)
+	if !k.Synced {
+		text = "not read yet"
+	}
+	if !k.Connected && k.Error != "" {
+		text += ", " + k.Error
+	}
+	return text
 }
 
 func (v statusView) table(b *strings.Builder) {

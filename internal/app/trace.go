@@ -46,7 +46,7 @@ func (in Input) loadFor(o TraceOptions) (*world, error) {
 	if len(in.Manifests) > 0 || o.Dump == "" && !o.Live {
 		return in.load()
 	}
-	w := &world{Input: in, snapshot: model.NewSnapshot(), Planner: plan.NewPlanner(in.planConfig())}
+	w := &world{Input: in, snapshot: model.NewSnapshot(), Planner: plan.NewPlanner(planConfig(in.Config))}
 	w.SetHost(in.host(w.Plan()))
 	return w, nil
 }

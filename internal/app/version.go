@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+
+	"sluice/internal/config"
+	"sluice/internal/metrics"
 )
 
 // version is what this program was built from.
@@ -47,4 +50,10 @@ func (v version) text(w io.Writer) error {
 	}
 	_, err := fmt.Fprintf(w, "sluice %s%s, %s, %s\n", v.Version, commit, v.Go, v.Platform)
 	return err
+}
+
+// metricsInfo is what the metrics tell of this program.
+func metricsInfo(c config.Config) metrics.Info {
+	v := readVersion()
+	return metrics.Info{Version: v.Version, Commit: v.Commit, Go: v.Go, Platform: v.Platform, Features: c.Features}
 }

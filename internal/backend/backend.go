@@ -63,6 +63,8 @@ type Result struct {
 	// Former are the frontends that rules found in the kernel served and r does not: of Services that went while
 	// nobody watched, say. They are told by the first Apply of a process, which is the first to read the kernel.
 	Former []plan.Key
+	// Phases is what the time went into.
+	Phases Phases
 }
 
 // Refuse notes a Service port that the kernel did not take.

@@ -19,7 +19,7 @@ while "sluice run" does. Connections that are open go on until they end.
 With --keep-kube-proxy it removes only what kube-proxy does not know: use it where kube-proxy works again.`,
 		Example: `  sudo sluice cleanup
   sudo sluice cleanup --keep-kube-proxy`,
-		Args:    none,
+		Args: none,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return app.Cleanup(cmd.Context(), o, cmd.OutOrStdout())
 		},

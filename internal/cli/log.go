@@ -8,16 +8,20 @@ import (
 
 	"github.com/lmittmann/tint"
 	"golang.org/x/term"
+
+	"sluice/internal/app"
+	"sluice/internal/config"
 )
 
-// newLogger writes for people on a terminal, with colours unless NO_COLOR is set, and key=value lines elsewhere.
-func newLogger(w io.Writer, verbose bool) *slog.Logger {
-	level := slog.LevelInfo
-	if verbose {
-		level = slog.LevelDebug
-	}
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: os.Getenv("NO_COLOR") != ""}))
-	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+// newLog writes for people on a terminal, with colours unless NO_COLOR is set, and elsewhere lines of key=value or of JSON.
+func newLog(w io.Writer, c config.Log) app.Log {
+	return app.NewLog(c.Verbosity, func(level slog.Leveler) slog.Handler {
+		if c.Format == config.FormatJSON {
+			return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})
+		}
+		if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+			return tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: os.Getenv("NO_COLOR") != ""})
+		}
+		return slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})
+	})
 }

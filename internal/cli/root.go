@@ -24,7 +24,17 @@ func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 // Main runs the command line args and returns the exit status.
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	root := newRoot()
+	return execute(ctx, newRoot(), args, stdin, stdout, stderr)
+}
+
+// KubeProxy is Main for a program that goes by the name of kube-proxy: all that it does is what kube-proxy does.
+func KubeProxy(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	cmd := newKubeProxy()
+	silence(cmd)
+	return execute(ctx, cmd, args, stdin, stdout, stderr)
+}
+
+func execute(ctx context.Context, root *cobra.Command, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
@@ -57,9 +67,7 @@ failed; 2 wrong usage or unreadable input.`,
 		Example: `  sluice demo
   sluice render --manifests examples/registry.yaml --node node1
   sluice run --manifests /etc/sluice`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Args:          cobra.ArbitraryArgs,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return app.WrongInput(fmt.Errorf("unknown command %q; sluice --help lists them", args[0]))
@@ -67,9 +75,15 @@ failed; 2 wrong usage or unreadable input.`,
 			return cmd.Help()
 		},
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return app.WrongInput(err) })
+	silence(root)
 	root.AddCommand(newRun(), newRender(), newDiff(), newTrace(), newStatus(), newCleanup(), newDemo(), newVersion())
 	return root
+}
+
+// silence leaves it to execute to tell errors, and makes those of flags wrong usage.
+func silence(cmd *cobra.Command) {
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return app.WrongInput(err) })
 }
 
 // none takes no arguments.

@@ -6,38 +6,90 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"sluice/internal/app"
 	"sluice/internal/config"
 )
 
 func newRun() *cobra.Command {
-	var verbose bool
 	cmd := &cobra.Command{
-		Use:   "run --manifests DIR",
-		Short: "Keep this kernel as the manifests say",
-		Long: `Run reads the manifests, makes the kernel's rules as they say, and keeps them so: files may change at any time, and rules
-that somebody else removes come back. It takes root. Rules stay when it stops, so that connections go on; "sluice cleanup"
-removes them. Only one instance can run in a network namespace.
+		Use:   "run",
+		Short: "Keep this kernel as a cluster, or a folder of manifests, says",
+		Long: `Run makes the kernel's rules for the Services of a cluster and keeps them so. It is what runs on a node in the place of
+kube-proxy, and takes kube-proxy's flags and configuration file: it asks the API server that --kubeconfig names, or in a
+pod the one of its cluster. With --manifests there is no cluster, and Services come from files.
 
-Flags and configuration file are kube-proxy's. A flag that is given wins over the file; kube-proxy itself ignores most
-flags beside --config.`,
-		Example: `  sudo sluice run --manifests /etc/sluice --cluster-cidr 10.244.0.0/16
-  sudo sluice run --manifests /etc/sluice --config kube-proxy.yaml`,
+Objects, files and the configuration file may change at any time, and rules that somebody else removes come back. It takes
+root. Rules stay when it stops, so that connections go on; "sluice cleanup" removes them. Only one instance can run in a
+network namespace.
+
+A flag that is given wins over the configuration file; kube-proxy itself ignores most flags beside --config.`,
+		Example: `  sluice run --config /var/lib/kube-proxy/config.conf --hostname-override node1
+  sluice run --kubeconfig /etc/kubernetes/proxy.conf --cluster-cidr 10.244.0.0/16
+  sluice run --manifests /etc/sluice --cluster-cidr 10.244.0.0/16`,
 		Args: none,
 	}
+	addDaemon(cmd)
+	return cmd
+}
+
+// newKubeProxy is what the program is under the name kube-proxy: `sluice run`, so that a node's start-up files need not
+// change.
+func newKubeProxy() *cobra.Command {
+	cmd := newRun()
+	cmd.Use = "kube-proxy"
+	cmd.Short = "Sluice in the place of kube-proxy"
+	cmd.Example = "  kube-proxy --config /var/lib/kube-proxy/config.conf --hostname-override node1"
+	version := cmd.Flags().Bool("version", false, "print the version and end")
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if *version {
+			return app.PrintVersion(cmd.OutOrStdout(), app.Text)
+		}
+		return run(cmd, args)
+	}
+	return cmd
+}
+
+// addDaemon declares the flags of the daemon, and of the errands that it can do instead.
+func addDaemon(cmd *cobra.Command) {
 	in := addInput(cmd, "how to do it: nftables or iptables; default: nftables where the kernel can, else iptables", config.ModeNFTables, config.ModeIPTables)
-	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "tell more")
+	in.config.Daemon()
+	fs := cmd.Flags()
+	cleanup := fs.Bool("cleanup", false, `do what "sluice cleanup" does, and end`)
+	initOnly := fs.Bool("init-only", false, "set the machine up, which takes more rights than the rest, and end")
+	writeTo := fs.String("write-config-to", "", "write the configuration that is in force to this `file`, and end")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *cleanup {
+			return app.Cleanup(cmd.Context(), app.CleanupOptions{}, cmd.OutOrStdout())
+		}
 		input, err := in.read(cmd)
 		if err != nil {
 			return err
+		}
+		if *writeTo != "" {
+			return app.WriteConfig(input.Config, *writeTo)
+		}
+		log := newLog(cmd.ErrOrStderr(), input.Config.Log)
+		if *initOnly {
+			return app.SetUpMachine(input.Config, log.Logger)
+		}
+		d := app.Daemon{Input: input, Log: log, Flags: func() map[string]string { return values(fs) }}
+		if in.config.File != "" {
+			d.Reload = in.config.Watch
 		}
 		// Verbs that end by themselves die of a signal as programs do. This one ends in order, and dies of the second.
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
 		context.AfterFunc(ctx, stop)
-		return app.Run(ctx, input, newLogger(cmd.ErrOrStderr(), verbose))
+		return d.Run(ctx)
 	}
-	return cmd
+}
+
+// values are all flags as they are.
+func values(fs *pflag.FlagSet) map[string]string {
+	all := map[string]string{}
+	fs.VisitAll(func(f *pflag.Flag) { all[f.Name] = f.Value.String() })
+	return all
 }

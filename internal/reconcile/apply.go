@@ -51,6 +51,7 @@ func (l *Loop) apply(ctx context.Context, now time.Time) [2]bool {
 		l.noteStanding()
 	}
 	l.noteRefusals(o)
+	l.observe(o, req.Recheck)
 	return o.failed
 }
 
@@ -68,7 +69,7 @@ func (l *Loop) noteRepair(o outcome) {
 	if !called && len(o.Restored) == 0 {
 		return
 	}
-	if tooMany := l.pace.fight.repaired(o.start, o.end, l.SyncPeriod); tooMany && len(o.Restored) > 0 {
+	if tooMany := l.pace.fight.repaired(o.start, o.end, l.pace.period); tooMany && len(o.Restored) > 0 {
 		l.Log.Warn("somebody keeps changing what is ours; it is restored less and less often", "what", o.Restored[0], "repairs", l.pace.fight.repairs)
 	}
 }

@@ -30,7 +30,7 @@ func BenchmarkChange(b *testing.B) {
 		b.Run(fmt.Sprint(services), func(b *testing.B) {
 			l := New(Config{
 				SyncPeriod: time.Hour, Backend: idle{}, Planner: plan.NewPlanner(plan.Config{}), Log: slog.New(slog.DiscardHandler),
-				Sweep: func(context.Context, func(flows.Flow) flows.Reason) (int, error) { return 0, nil },
+				Sweep: func(context.Context, func(flows.Flow) flows.Reason) (removed [2]int, err error) { return removed, nil },
 			})
 			snap := bigSnapshot(services)
 			l.absorb(Event{Input: &Input{Delta: model.Delta(*snap)}})

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -150,7 +151,7 @@ type tracking struct {
 	sweeps int
 }
 
-func (c *tracking) sweep(_ context.Context, stale func(flows.Flow) flows.Reason) (int, error) {
+func (c *tracking) sweep(_ context.Context, stale func(flows.Flow) flows.Reason) (removed [2]int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sweeps++
@@ -162,10 +163,14 @@ func (c *tracking) sweep(_ context.Context, stale func(flows.Flow) flows.Reason)
 	}
 	if c.fail != nil {
 		if err := c.fail(); err != nil {
-			return 0, err
+			return removed, err
 		}
 	}
-	removed := len(c.flows) - len(kept)
+	for _, f := range c.flows {
+		if !slices.Contains(kept, f) {
+			removed[model.FamilyOf(f.To.Addr())]++
+		}
+	}
 	c.flows = kept
 	return removed, nil
 }
@@ -238,7 +243,7 @@ func (w *world) remove(name string) {
 }
 
 func (w *world) send(next *model.Snapshot, problems ...string) {
-	w.tell(Event{Input: &Input{Delta: model.Diff(w.snap, next), Problems: problems}})
+	w.tell(Event{Input: &Input{Delta: model.Diff(w.snap, next), Problems: map[any][]string{"file": problems}}})
 	w.snap = next
 }
 

@@ -22,14 +22,24 @@ type Config struct {
 
 	Backend backend.Backend
 	Planner *plan.Planner
-	// Sweep removes the UDP entries of connection tracking that stale gives a reason for, and tells how many there
-	// were. Nil: none are removed.
-	Sweep func(ctx context.Context, stale func(flows.Flow) flows.Reason) (int, error)
+	// Ready is that the planner has all that there is already: rules are written at once.
+	Ready bool
+	// Sweep removes the UDP entries of connection tracking that stale gives a reason for, and tells how many of each
+	// family there were. Nil: none are removed.
+	Sweep func(ctx context.Context, stale func(flows.Flow) flows.Reason) (removed [2]int, err error)
 	// Planned, if set, is called with every change of the plan, before the kernel is written.
 	Planned func(*plan.Plan, plan.Changes)
 	// Stands, if set, is called once, when an Apply has succeeded for the first time: then the rules stand.
 	Stands func()
-	Log    *slog.Logger
+	// Observer is told what the loop does; it may be nil.
+	Observer Observer
+	Log      *slog.Logger
+}
+
+// Live is the part of the configuration that may change while the loop runs. All of it replaces what was before.
+type Live struct {
+	Plan                      plan.Config
+	SyncPeriod, MinSyncPeriod time.Duration
 }
 
 // Event is news for the loop.
@@ -39,12 +49,18 @@ type Event struct {
 	Input *Input
 	// Host is set when the machine's addresses are others than before.
 	Host *plan.Host
+	// Config is set when the configuration is another than before.
+	Config *Live
 }
 
-// Input is a change of the objects, and all that is wrong with them as they are now.
+// Input is a change of the objects.
 type Input struct {
-	Delta    model.Delta
-	Problems []string
+	Delta model.Delta
+	// Problems has topics, an object or a file say, and all that is wrong with each as it is now; nothing any more, if
+	// the list is empty. A topic that is absent is as it was.
+	Problems map[any][]string
+	// Triggers are why endpoints changed, if that is known.
+	Triggers []Trigger
 }
 
 // Loop keeps one kernel as one plan says.
@@ -60,6 +76,7 @@ type Loop struct {
 	history  flows.History
 	pace     pace
 	refusals refusals
+	triggers triggers
 	stands   bool
 }
 
@@ -68,9 +85,13 @@ func New(c Config) *Loop {
 	l := &Loop{
 		Config: c, notices: notices{log: c.Log}, disturbed: make(chan struct{}, 1),
 		pace: pace{min: c.MinSyncPeriod, period: c.SyncPeriod}, refusals: newRefusals(c.SyncPeriod),
+		triggers: triggers{since: time.Now()},
 	}
-	l.status.init(2 * c.SyncPeriod)
+	l.status.init(c.SyncPeriod)
 	l.history.NoteStart()
+	if c.Ready {
+		l.takeUp()
+	}
 	return l
 }
 
@@ -116,15 +137,43 @@ func (l *Loop) gather(events <-chan Event) {
 }
 
 func (l *Loop) absorb(e Event) {
+	if e.Config != nil {
+		l.configure(*e.Config)
+	}
 	if e.Host != nil {
 		before := l.Planner.Plan().Node
 		l.planned(before, l.Planner.SetHost(*e.Host))
 	}
 	if e.Input != nil {
-		l.notices.set("input", e.Input.Problems)
-		l.pace.opened = true
-		before := l.Planner.Plan().Node
-		l.planned(before, l.Planner.Update(e.Input.Delta))
+		l.input(e.Input)
+	}
+}
+
+func (l *Loop) configure(c Live) {
+	l.pace.configure(c.MinSyncPeriod, c.SyncPeriod)
+	l.refusals.period = c.SyncPeriod
+	l.status.setPeriod(c.SyncPeriod)
+	before := l.Planner.Plan().Node
+	l.planned(before, l.Planner.SetConfig(c.Plan))
+}
+
+func (l *Loop) input(in *Input) {
+	for topic, problems := range in.Problems {
+		l.notices.set(topic, problems)
+	}
+	services, slices := len(in.Delta.Services), len(in.Delta.Slices)
+	l.status.absorbed(services, slices)
+	if l.Observer != nil {
+		l.Observer.Absorbed(services, slices)
+	}
+	l.pace.opened = true
+	before := l.Planner.Plan().Node
+	l.planned(before, l.Planner.Update(in.Delta))
+	switch {
+	case l.pace.changed || l.pace.failures > 0 || l.ruleset == nil:
+		l.triggers.add(in.Triggers)
+	default:
+		l.status.nothingToDo() // nobody asks for an Apply, and what the triggers were about is none of the kernel's business
 	}
 }
 

@@ -30,6 +30,16 @@ type pace struct {
 	sweepAt       time.Time // if sweepFailures > 0
 }
 
+// configure changes the periods. Nothing waits for longer than the new ones say.
+func (p *pace) configure(min, period time.Duration) {
+	p.min, p.period = min, period
+	for _, at := range []*time.Time{&p.recheckAt, &p.retryAt, &p.sweepAt} {
+		if latest := p.ended.Add(period); at.After(latest) {
+			*at = latest
+		}
+	}
+}
+
 // next is the time at which something is due.
 func (p *pace) next() (at time.Time, ok bool) {
 	if !p.opened {

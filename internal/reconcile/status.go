@@ -40,15 +40,15 @@ type Summary struct {
 
 // status is what the loop has achieved. What an Apply adds to it costs what is not Done, never all ports.
 type status struct {
-	patience time.Duration
-
-	mu    sync.Mutex // guards all following fields
-	ports map[plan.PortID]Status
+	mu     sync.Mutex // guards all following fields
+	period time.Duration
+	ports  map[plan.PortID]Status
 	// open are the ports that are not Done. True: it is no longer planned but may still be in the kernel.
-	open map[plan.PortID]bool
-	// waiting is since when something is planned, or wrong, that no Apply has settled; zero: nothing is.
-	waiting time.Time
-	summary Summary
+	open   map[plan.PortID]bool
+	family [2]FamilyHealth // but for Healthy
+	// What changed since the last Apply that succeeded.
+	pendingServices, pendingSlices int
+	summary                        Summary
 }
 
 // outcome is how an Apply ended.
@@ -80,27 +80,32 @@ func (l *Loop) Summary() Summary {
 	return sum
 }
 
-// Healthy reports whether changes reach the kernel: none waits for as long as two sync periods. A Service port that the
-// kernel refuses does not count: all others are served, and a restart of this process would not help it.
-func (l *Loop) Healthy() bool {
-	l.status.mu.Lock()
-	defer l.status.mu.Unlock()
-	return l.status.waiting.IsZero() || time.Since(l.status.waiting) < l.status.patience
+func (s *status) init(period time.Duration) {
+	s.period, s.ports, s.open = period, map[plan.PortID]Status{}, map[plan.PortID]bool{}
 }
 
-func (s *status) init(patience time.Duration) {
-	s.patience, s.ports, s.open = patience, map[plan.PortID]Status{}, map[plan.PortID]bool{}
+// syncPeriod is the sync period as it is now.
+func (s *status) syncPeriod() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.period
+}
+
+func (s *status) setPeriod(period time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.period = period
 }
 
 func (s *status) pending(changes plan.Changes, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.waiting.IsZero() {
-		s.waiting = now
-	}
+	families := [2]bool{changes.Node, changes.Node}
 	for _, c := range changes.Ports {
+		families[c.ID.Family] = true
 		s.reopen(c.ID, c.New == nil, now)
 	}
+	s.asked(families, now)
 }
 
 // reopen notes that a port is not Done. What is not since longer ago stays so: Since tells for how long the port has not
@@ -150,12 +155,8 @@ func (s *status) count(o outcome) {
 	sum.Applies++
 	sum.Written += o.Written
 	sum.Restored += len(o.Restored)
-	if o.err == nil {
-		s.waiting, sum.Failures = time.Time{}, 0
-		return
+	if sum.Failures++; o.err == nil {
+		sum.Failures = 0
 	}
-	sum.Failures++
-	if s.waiting.IsZero() {
-		s.waiting = o.end
-	}
+	s.settled(o.failed, o.end)
 }

@@ -20,6 +20,7 @@ func (l *Loop) sweep(ctx context.Context, failed [2]bool) {
 		return
 	}
 	p := l.Planner.Plan()
+	start := time.Now()
 	removed, err := l.Sweep(ctx, func(f flows.Flow) flows.Reason {
 		if failed[model.FamilyOf(f.To.Addr())] {
 			return flows.Fresh
@@ -30,8 +31,11 @@ func (l *Loop) sweep(ctx context.Context, failed [2]bool) {
 		}
 		return reason
 	})
-	if removed > 0 {
-		l.Log.Info("stale UDP entries of connection tracking removed", "entries", removed)
+	if l.Observer != nil {
+		l.Observer.Swept(time.Since(start), removed, err)
+	}
+	if n := removed[0] + removed[1]; n > 0 {
+		l.Log.Info("stale UDP entries of connection tracking removed", "entries", n)
 	}
 	if err != nil {
 		wait := l.pace.sweepFailed(time.Now())

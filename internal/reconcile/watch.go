@@ -20,10 +20,11 @@ func (l *Loop) watch(ctx context.Context) {
 		if ctx.Err() != nil || err == nil {
 			return
 		}
-		if time.Since(began) > l.SyncPeriod {
+		period := l.status.syncPeriod()
+		if time.Since(began) > period {
 			failures = 1
 		}
-		wait := backoff(failures, firstWait, l.SyncPeriod)
+		wait := backoff(failures, firstWait, period)
 		if failures == 1 {
 			l.Log.Error("changes that others make to the rules may be noticed late", "error", err, "retry in", wait)
 		}

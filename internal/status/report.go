@@ -11,9 +11,31 @@ type Report struct {
 	Healthy bool `json:"healthy"`
 	// Applied is absent before the first time that the kernel was brought up to date.
 	Applied *Applied `json:"applied,omitempty"`
+	// API is absent where the objects come from no API server.
+	API *API `json:"api,omitempty"`
 	// Problems are what is wrong with the objects and with the node, a line each.
 	Problems []string `json:"problems,omitempty"`
 	Ports    []Port   `json:"servicePorts"`
+}
+
+// API is how the daemon stands with the API server. While it is not Connected, everything goes on as it was.
+type API struct {
+	Server    string    `json:"server"`
+	Synced    bool      `json:"synced"`    // all objects were read once
+	Connected bool      `json:"connected"` // changes come as they happen
+	Since     time.Time `json:"since"`     // when Connected last changed
+	Error     string    `json:"error,omitempty"`
+	Kinds     []Kind    `json:"kinds"`
+}
+
+// Kind is how one kind of objects stands.
+type Kind struct {
+	Kind      string    `json:"kind"`
+	Synced    bool      `json:"synced"`
+	Connected bool      `json:"connected"`
+	Since     time.Time `json:"since"`
+	Error     string    `json:"error,omitempty"`
+	Objects   int       `json:"objects"`
 }
 
 // Applied is how bringing the kernel up to date went so far.

@@ -69,7 +69,7 @@ func (d *watched) start() cost {
 	begin := time.Now()
 	d.Daemon = daemon.Start(d.B, d.node, append([]string{
 		"--manifests", d.folder.path, "--cluster-cidr", clusterCIDR,
-		"--iptables-min-sync-period=1ms", "--iptables-sync-period=1h", "--verbose",
+		"--iptables-min-sync-period=1ms", "--iptables-sync-period=1h", "--v=2",
 	}, d.flags...)...)
 	d.written(1)
 	return cost{wall: time.Since(begin), cpu: d.cpu()}

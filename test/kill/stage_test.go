@@ -68,7 +68,7 @@ func (st *stage) flags() []string {
 // start starts a daemon. It does not pause between writes.
 func (st *stage) start() *daemon.Daemon {
 	st.Helper()
-	return daemon.Start(st, st.lab.Node(), append(st.flags(), "--iptables-min-sync-period=1ms", "--verbose")...)
+	return daemon.Start(st, st.lab.Node(), append(st.flags(), "--iptables-min-sync-period=1ms", "--v=2")...)
 }
 
 // firstWrite is how many objects a daemon changed in its first write, by its log. The error says that there was none

@@ -36,8 +36,8 @@ func (s *story) startDaemon() error {
 	if err != nil {
 		return err
 	}
-	// With --verbose it also tells of writes that it need not make.
-	cmd := s.node.Command(context.Background(), s.Self, append(s.runFlags(), "--verbose")...)
+	// With --v=2 it also tells of writes that it need not make.
+	cmd := s.node.Command(context.Background(), s.Self, append(s.runFlags(), "--v=2")...)
 	d := &daemon{cmd: cmd, done: make(chan struct{})}
 	d.cmd.Stdout, d.cmd.Stderr = log, log
 	if err := d.cmd.Start(); err != nil {

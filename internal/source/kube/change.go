@@ -33,5 +33,6 @@ func (o Object) String() string {
 // EndpointSlice. A moment is told once, and only if it is after this process began to watch.
 type Trigger struct {
 	Service model.Name
+	Family  model.Family // of the slice
 	At      time.Time
 }

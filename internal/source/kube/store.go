@@ -61,7 +61,7 @@ func (s *store) Delete(object any) error {
 	s.ledger.mu.Lock()
 	defer s.ledger.mu.Unlock()
 	s.remove(it.name)
-	s.miss("deleted")
+	s.miss("not there")
 	return nil
 }
 
@@ -117,7 +117,7 @@ func (s *store) set(it *item) {
 	}
 	s.triggers[it.name] = it.trigger
 	if slice, ok := it.value.(*model.Slice); ok && changed {
-		s.ledger.triggers = append(s.ledger.triggers, Trigger{Service: slice.Service, At: it.trigger})
+		s.ledger.triggers = append(s.ledger.triggers, Trigger{Service: slice.Service, Family: slice.Family, At: it.trigger})
 	}
 }
 

@@ -1,0 +1,181 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"sluice/internal/config"
+	"sluice/internal/health"
+	"sluice/internal/hostset"
+	"sluice/internal/kernel/instance"
+	"sluice/internal/kernel/link"
+	"sluice/internal/metrics"
+	"sluice/internal/model"
+	"sluice/internal/plan"
+	"sluice/internal/reconcile"
+)
+
+// Daemon keeps this kernel as a cluster, or as manifests, say.
+type Daemon struct {
+	Input
+	Log Log
+	// Flags are those of the command line, and their values.
+	Flags func() map[string]string
+	// Reload watches where the configuration comes from. It calls changed with each that differs from the one before, or
+	// with what is wrong with it, until ctx ends. Nil: the configuration stays as it is.
+	Reload func(ctx context.Context, now config.Config, changed func(config.Config, []string, error)) error
+}
+
+// Run works until ctx ends; the error is nil then. What it wrote stays.
+func (in Daemon) Run(ctx context.Context) (err error) {
+	if in.Config.Mode == config.ModePlan {
+		return wrongInputf("--mode plan: a plan is no way to run; want nftables or iptables")
+	}
+	m := metrics.New(in.Config.Mode, metricsInfo(in.Config))
+	src, err := in.openSource(in.Log, m)
+	if err != nil {
+		return err
+	}
+	claim, err := instance.Take()
+	if err != nil {
+		return err
+	}
+	b := newBoard(in.Log.Logger, src.state)
+	end := b.publish(ctx, claim)
+	defer func() { err = errors.Join(err, end()) }()
+	d := &daemon{
+		Daemon: in, source: src, board: b, metrics: m, machine: hostset.New(in.Log.Logger),
+		events: make(chan reconcile.Event), engines: make(chan *engine),
+	}
+	err = d.start(ctx)
+	if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
+		return nil // stopped while it was starting
+	}
+	return err
+}
+
+// daemon is the parts that run side by side.
+type daemon struct {
+	Daemon
+	source  source
+	board   *board
+	metrics *metrics.Metrics
+	links   *link.Handle
+	checks  *health.Server
+	ports   ports
+	events  chan reconcile.Event
+	// engines are those that take over from the one that runs.
+	engines chan *engine
+
+	mu      sync.Mutex // guards Config, once start has settled it, and machine
+	machine *hostset.Host
+}
+
+// config is the configuration in force.
+func (d *daemon) config() config.Config {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.Config
+}
+
+// setConfig has another configuration in force.
+func (d *daemon) setConfig(c config.Config) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.Config = c
+}
+
+// start works on the network namespace that is its own.
+func (d *daemon) start(ctx context.Context) (err error) {
+	if d.links, err = link.Here(); err != nil {
+		return err
+	}
+	defer d.links.Close()
+	because := "it is asked for"
+	if d.Config.Mode == "" {
+		var mode string
+		mode, because = choose(ctx)
+		d.Input = d.settle(mode)
+	}
+	d.Log.Info("starting", "mode", d.Config.Mode, "because", because)
+	d.setUpMachine()
+	first, err := startEngine(ctx, d.Config, d.Log.Logger)
+	if err != nil {
+		return err
+	}
+	host, err := readHost(d.links)
+	if err != nil {
+		return errors.Join(err, first.close())
+	}
+	planner := plan.NewPlanner(planConfig(d.Config))
+	planner.SetHost(host)
+	tellForwarding(d.Log.Logger)
+	return d.run(ctx, first, planner)
+}
+
+func (d *daemon) run(ctx context.Context, first *engine, planner *plan.Planner) error {
+	answers := health.NewProxy(d.board.health, d.source.eligible, d.metrics.Answered)
+	d.checks = health.New(answers.Healthy, d.Log.Logger)
+	d.checks.Tell = func(service model.Name, reason, note string) {
+		d.source.tell(event{service: service, warning: true, reason: reason, action: "Listen", note: note})
+	}
+	d.ports = d.newPorts(answers)
+	d.board.planned(planner.Plan(), plan.Changes{})
+	d.source.tell(event{reason: "Starting", action: "StartKubeProxy"})
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { d.work(ctx, first, planner); return nil })
+	group.Go(func() error { d.checks.Run(ctx); return nil })
+	group.Go(func() error { return d.ports.health.Run(ctx) })
+	group.Go(func() error { return d.ports.metrics.Run(ctx) })
+	group.Go(func() error { return d.links.WatchAddresses(ctx, func() { d.hostChanged(ctx) }) })
+	group.Go(func() error { return d.source.watch(ctx, func(in *reconcile.Input) { d.heard(ctx, in) }) })
+	group.Go(func() error { return d.reload(ctx) })
+	err := group.Wait()
+	d.Log.Info("stopped; the rules stay")
+	return err
+}
+
+// heard passes on what the source says.
+func (d *daemon) heard(ctx context.Context, in *reconcile.Input) {
+	d.board.read(in.Problems)
+	d.send(ctx, reconcile.Event{Input: in})
+}
+
+// addressRetry is the wait after addresses could not be read.
+const addressRetry = 5 * time.Second
+
+// hostChanged passes this machine's addresses on. It does not give up, since nobody calls again for the same change.
+func (d *daemon) hostChanged(ctx context.Context) {
+	for ctx.Err() == nil {
+		host, err := readHost(d.links)
+		if err == nil {
+			d.send(ctx, reconcile.Event{Host: &host})
+			return
+		}
+		d.Log.Error("this machine's addresses are not known", "error", err, "retry in", addressRetry)
+		select {
+		case <-time.After(addressRetry):
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (d *daemon) send(ctx context.Context, e reconcile.Event) {
+	select {
+	case d.events <- e:
+	case <-ctx.Done():
+	}
+}
+
+// closeIt closes what can be closed.
+func closeIt(v any) error {
+	if c, ok := v.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}

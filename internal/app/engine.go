@@ -1,0 +1,97 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"sluice/internal/backend"
+	"sluice/internal/config"
+	"sluice/internal/plan"
+	"sluice/internal/reconcile"
+)
+
+// engine is what one mode takes to keep this kernel as the plan says. Another configuration may need another one; the
+// plan and everything around it go on then.
+type engine struct {
+	mode
+	backend backend.Backend
+	config  config.Config
+}
+
+func startEngine(ctx context.Context, c config.Config, log *slog.Logger) (*engine, error) {
+	m := modeOf(c)
+	be, err := m.start(ctx, c, log)
+	if err != nil {
+		return nil, err
+	}
+	return &engine{mode: m, backend: be, config: c}, nil
+}
+
+func (e *engine) close() error { return closeIt(e.backend) }
+
+// needsEngine reports whether an engine of one configuration cannot serve another.
+func needsEngine(now, next config.Config) bool {
+	return now.Mode != next.Mode || now.MasqueradeBit != next.MasqueradeBit ||
+		now.Host.Conntrack.BeLiberal != next.Host.Conntrack.BeLiberal
+}
+
+// work runs the first engine, and those that take over.
+func (d *daemon) work(ctx context.Context, e *engine, planner *plan.Planner) {
+	ready := false
+	for {
+		next := d.runEngine(ctx, e, planner, &ready)
+		if err := e.close(); err != nil {
+			d.Log.Warn("what the mode used is not given back", "mode", e.name(), "error", err)
+		}
+		if next == nil {
+			return
+		}
+		e = next
+		d.planned(planner.Plan(), planner.SetConfig(planConfig(e.config)))
+	}
+}
+
+// runEngine runs e until ctx ends, or until another is to take over, which it returns. ready tells whether the planner
+// has all that the source knows.
+func (d *daemon) runEngine(ctx context.Context, e *engine, planner *plan.Planner, ready *bool) (next *engine) {
+	ctx, stop := context.WithCancel(ctx)
+	stands := make(chan struct{})
+	loop := reconcile.New(reconcile.Config{
+		SyncPeriod: e.config.SyncPeriod, MinSyncPeriod: e.config.MinSyncPeriod,
+		Backend: e.backend, Planner: planner, Ready: *ready, Sweep: sweep, Stands: func() { close(stands) },
+		Planned: d.planned, Observer: d.metrics, Log: d.Log.Logger,
+	})
+	d.metrics.SetMode(e.name())
+	d.board.started(e.name(), e.backend, loop)
+	var parts sync.WaitGroup
+	parts.Go(func() { loop.Run(ctx, d.events) })
+	parts.Go(func() { d.stand(ctx, e, stands) })
+	select {
+	case next = <-d.engines:
+	case <-ctx.Done():
+	}
+	stop()
+	parts.Wait()
+	*ready = loop.Ready()
+	return next
+}
+
+// stand does what has to wait until the rules stand.
+func (d *daemon) stand(ctx context.Context, e *engine, stands <-chan struct{}) {
+	thriftAtStart()
+	select {
+	case <-stands:
+	case <-ctx.Done():
+		return
+	}
+	thrift()
+	d.takeOver(ctx, e)
+	d.setUpMachine() // the rules have had connection tracking loaded
+}
+
+// planned passes a change of the plan on to all that follow it.
+func (d *daemon) planned(p *plan.Plan, changes plan.Changes) {
+	d.checks.Update(p, changes)
+	d.board.planned(p, changes)
+}

@@ -1,0 +1,154 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice/internal/config"
+)
+
+// reloads has the node's daemon follow the configurations that the returned function is called with.
+func (n *node) reloads() (say func(config.Config, error)) {
+	type word struct {
+		config.Config
+		err error
+	}
+	words := make(chan word)
+	n.reload = func(ctx context.Context, _ config.Config, changed func(config.Config, []string, error)) error {
+		for {
+			select {
+			case w := <-words:
+				changed(w.Config, nil, w.err)
+			case <-ctx.Done():
+				return nil
+			}
+		}
+	}
+	return func(c config.Config, err error) { words <- word{c, err} }
+}
+
+// Every kind of change takes effect in the daemon that runs, without a moment in which there are no rules.
+func TestConfigurationChangesLive(t *testing.T) {
+	n := newNode(t)
+	say := n.reloads()
+	n.put(udp("dns", "10.96.0.10", 53, 30053, "10.244.2.5:53"))
+	n.start()
+	n.eventually("iptables has rules", n.has("--to-destination 10.244.2.5:53"))
+
+	masqueradeAll := flags(t, "--mode=iptables", "--node=node-a", "--cluster-cidr=10.244.0.0/16", "--masquerade-all")
+	say(masqueradeAll, nil)
+	n.eventually("the policy is followed", func() bool { return !n.has("! -s 10.244.0.0/16")() })
+
+	bit := flags(t, "--mode=iptables", "--node=node-a", "--cluster-cidr=10.244.0.0/16", "--iptables-masquerade-bit=15")
+	say(bit, nil)
+	n.eventually("the mark is followed", n.has("0x8000"))
+	if n.has("0x4000")() {
+		t.Error("the former mark is still in the rules")
+	}
+
+	nftables := flags(t, "--mode=nftables", "--node=node-a", "--cluster-cidr=10.244.0.0/16")
+	say(nftables, nil)
+	n.eventually("there is a table", func() bool { return n.hasTable("sluice") })
+	n.eventually("the chains are gone", func() bool { return !n.has("KUBE-")() })
+	n.put(udp("dns", "10.96.0.10", 53, 30053, "10.244.2.6:53"))
+	n.in.Config = nftables
+	n.eventually("what came from the source is in force", n.asPlanned)
+
+	say(config.Config{}, errors.New("line 3: no such thing"))
+	n.eventually("a wrong file is told", func() bool { return strings.Contains(n.said(), "what it said before stays in force") })
+	say(n.in.Config, nil)
+	n.eventually("and that it is over", func() bool { return strings.Contains(n.said(), "problem is over") })
+	n.stop()
+}
+
+// A mode that cannot start leaves the one before at work.
+func TestModeThatCannotStart(t *testing.T) {
+	n := newNodeOf(t, config.ModeNFTables)
+	say := n.reloads()
+	n.put(udp("dns", "10.96.0.10", 53, 0, "10.244.2.5:53"))
+	t.Run("", func(t *testing.T) {
+		t.Setenv("PATH", brokenPrograms(t))
+		n.start()
+		n.eventually("there is a table", func() bool { return n.hasTable("sluice") })
+		say(flags(t, "--mode=iptables", "--node=node-a"), nil)
+		n.eventually("the failure is told", func() bool { return strings.Contains(n.said(), "the mode stays as it was") })
+	})
+	n.put(udp("dns", "10.96.0.10", 53, 0, "10.244.2.6:53"))
+	n.in.Config = flags(t, "--mode=nftables", "--node=node-a")
+	n.eventually("changes are still followed", n.asPlanned)
+	n.stop()
+}
+
+// brokenPrograms is a folder of iptables programs that do not work.
+func brokenPrograms(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, family := range []string{"iptables", "ip6tables"} {
+		for _, variant := range []string{"", "-nft", "-legacy"} {
+			for _, verb := range []string{"", "-save", "-restore"} {
+				if err := os.WriteFile(filepath.Join(dir, family+variant+verb), []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	return dir
+}
+
+func get(t *testing.T, url string) (status int, body string) {
+	t.Helper()
+	client := http.Client{Timeout: 5 * time.Second}
+	resp, err := client.Get(url)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+// The ports of kube-proxy answer, and move.
+func TestPorts(t *testing.T) {
+	n := newNodeOf(t, config.ModeNFTables)
+	say := n.reloads()
+	n.put(udp("dns", "10.96.0.10", 53, 0, "10.244.2.5:53"))
+	n.start()
+	n.eventually("it is healthy", func() bool {
+		status, body := get(t, "http://192.168.10.11:10256/healthz")
+		return status == http.StatusOK && strings.Contains(body, `"IPv4"`)
+	})
+	const metrics = "http://127.0.0.1:10249"
+	if status, body := get(t, metrics+"/proxyMode"); status != http.StatusOK || body != "nftables" {
+		t.Errorf("/proxyMode: %d %q", status, body)
+	}
+	if _, body := get(t, metrics+"/configz"); !strings.Contains(body, `"clusterCIDR":"10.244.0.0/16"`) {
+		t.Errorf("/configz: %s", body)
+	}
+	if _, body := get(t, metrics+"/metrics"); !strings.Contains(body, "kubeproxy_sync_proxy_rules_duration_seconds_count") {
+		t.Errorf("/metrics: %s", body)
+	}
+	if status, _ := get(t, metrics+"/debug/pprof/"); status != http.StatusNotFound {
+		t.Errorf("/debug/pprof/: %d without profiling", status)
+	}
+	moved := n.in.Config
+	moved.Serve.Metrics, moved.Serve.Profiling = "127.0.0.1:10250", true
+	say(moved, nil)
+	n.eventually("the port moves", func() bool {
+		status, _ := get(t, "http://127.0.0.1:10250/debug/pprof/")
+		return status == http.StatusOK
+	})
+	if status, _ := get(t, metrics+"/healthz"); status != 0 {
+		t.Errorf("the former port answers %d", status)
+	}
+	n.stop()
+}
