@@ -30,35 +30,28 @@ full flags configurable<br>
 </html>
 `
 
-// debug is the handler of a path below /debug, or nil. The program's arguments are not among the profiles.
+// debug is the handler of a path below /debug, or nil. The program's arguments are not among the
+// profiles. Package pprof itself gives a profile more time than the server gives other answers.
 func (o *MuxOptions) debug(path string) http.Handler {
 	switch path {
 	case "/debug/pprof":
 		return http.RedirectHandler("/debug/pprof/", http.StatusFound)
 	case "/debug/pprof/profile":
-		return profile(pprof.Profile)
+		return http.HandlerFunc(pprof.Profile)
 	case "/debug/pprof/symbol":
 		return http.HandlerFunc(pprof.Symbol)
 	case "/debug/pprof/trace":
-		return profile(pprof.Trace)
+		return http.HandlerFunc(pprof.Trace)
 	case "/debug/flags/v":
 		return http.HandlerFunc(o.verbosity)
 	}
 	switch {
 	case strings.HasPrefix(path, "/debug/pprof/"):
-		return profile(pprof.Index)
+		return http.HandlerFunc(pprof.Index)
 	case path == "/debug/flags", strings.HasPrefix(path, "/debug/flags/"):
 		return http.HandlerFunc(index)
 	}
 	return nil
-}
-
-// profile answers for as long as the client wants the program watched.
-func profile(h http.HandlerFunc) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		unhurried(w)
-		h(w, r)
-	})
 }
 
 func index(w http.ResponseWriter, _ *http.Request) {

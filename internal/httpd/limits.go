@@ -36,11 +36,3 @@ func Serve(socket net.Listener, handler http.Handler, log *slog.Logger) (*http.S
 	}()
 	return server, ended
 }
-
-// unhurried lifts the limits of time from one request, for an answer that takes as long as its client wishes.
-func unhurried(w http.ResponseWriter) {
-	c := http.NewResponseController(w)
-	// Not every writer has deadlines; one without has none to lift.
-	_ = c.SetReadDeadline(time.Time{})
-	_ = c.SetWriteDeadline(time.Time{})
-}

@@ -54,7 +54,7 @@ func begin(t *testing.T, address string, hardFail bool, handler http.Handler) *r
 		handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") })
 	}
 	r.Server = New(Config{
-		Name: "health", Address: address, HardFail: hardFail, Handler: handler, Log: slog.New(slog.NewTextHandler(r, nil)),
+		Name: "health", Address: address, HardFail: hardFail, Handler: handler, Log: slog.New(slog.NewTextHandler(r, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Failed: func(err error) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -134,6 +134,26 @@ func TestMoves(t *testing.T) {
 	r.stop()
 	if err := <-r.ended; err != nil {
 		t.Errorf("Run = %v, want nil after its context ended", err)
+	}
+}
+
+// To move to where it is already disturbs no client.
+func TestStays(t *testing.T) {
+	r := begin(t, "127.0.0.1:10256", false, nil)
+	until(t, "it listens", r.at("127.0.0.1:10256"))
+	socket := r.opened().socket
+	r.Move("127.0.0.1:10256", true)
+	r.Move("127.0.0.1:10256", false)
+	until(t, "it has seen the calls", func() bool { return len(r.moved) == 0 })
+	r.Move("127.0.0.1:10257", false)
+	until(t, "it moves", r.at("127.0.0.1:10257"))
+	if _, err := socket.Accept(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("Accept = %v, want the old socket closed", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n := strings.Count(r.log.String(), "server listens\""); n != 2 {
+		t.Errorf("it listened %d times, want once at each address:\n%s", n, r.log.String())
 	}
 }
 
