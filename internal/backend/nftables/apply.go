@@ -9,7 +9,6 @@ import (
 
 	"sluice/internal/backend"
 	"sluice/internal/kernel/nfnl"
-	"sluice/internal/model"
 	"sluice/internal/nft"
 	"sluice/internal/nft/wire"
 	"sluice/internal/plan"
@@ -33,7 +32,7 @@ type Backend struct {
 	begun bool // the kernel has had all that was wanted once
 	// ours are our transactions since the generation drift counts from.
 	ours uint32
-	// localhost is what RouteLocalnet was last told.
+	// localhost is set once RouteLocalnet has done so, until it is told otherwise.
 	localhost bool
 
 	counters counters
@@ -58,7 +57,8 @@ type Deps struct {
 	// Listen hears what is done by others than the socket of a number; nil: as Open.
 	Listen func(ours uint32) (Listener, error)
 	// RouteLocalnet has the kernel route packets from loopback addresses to elsewhere, which node ports on localhost
-	// need, or no longer do so. Nil: that is somebody else's business.
+	// need, or no longer do so: then before the rules that guard loopback addresses go, which stay if it fails. It is
+	// called again by the next Apply if it fails. Nil: that is somebody else's business.
 	RouteLocalnet func(on bool) error
 }
 
@@ -141,6 +141,8 @@ type run struct {
 	blind bool
 	// apart is set once what is no port's is written, so that a refusal is about ports.
 	apart bool
+	// unrouted is why the kernel could not be told to route loopback addresses no longer.
+	unrouted error
 }
 
 // apply looks again, and goes on, if the kernel turns out not to be as it was thought to be.
@@ -166,28 +168,18 @@ func (a *run) once(ctx context.Context) error {
 	find := a.look
 	switch {
 	case a.blind:
+		// A table that nobody could read may have a guard.
+		a.unrouteBefore(a.known == nil || a.known.structure.guardsLoopback())
 		find = a.rewrite
 	case a.known == nil || a.of != a.rules:
-		find = a.begin
+		find = a.begin // which finds out whether there is a guard
+	default:
+		a.unrouteBefore(a.known.structure.guardsLoopback())
 	}
 	if err := find(ctx); err != nil {
 		return err
 	}
 	return a.changes(ctx)
-}
-
-// routeLocalnet has the kernel route loopback addresses, now that the rules guard them.
-func (a *run) routeLocalnet() error {
-	done := a.localhost && !a.req.Recheck
-	a.localhost = a.rules.structure.localhost && a.deps.RouteLocalnet != nil
-	if done || !a.localhost {
-		return nil
-	}
-	if err := a.deps.RouteLocalnet(true); err != nil {
-		a.localhost = false
-		return &backend.FamilyError{Family: model.IPv4, Err: err}
-	}
-	return nil
 }
 
 // commit has the kernel take the batch. The error names what it is about. An empty one would be no transaction, and must

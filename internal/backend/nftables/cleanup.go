@@ -2,7 +2,6 @@ package nftables
 
 import (
 	"context"
-	"slices"
 
 	"sluice/internal/nft/wire"
 )
@@ -18,30 +17,17 @@ func (b *Backend) Cleanup(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := b.unroute(have); err != nil {
-		return err
+	if b.localhost || have.guardsLoopback() {
+		// The guard goes after what it guards: packets to loopback addresses must not get in between.
+		if err := b.unroute(); err != nil {
+			return err
+		}
 	}
 	b.known = nil
 	b.batch.Reset()
 	b.batch.AddTable(ourTable)
 	b.batch.DeleteTable()
 	return b.commit(ctx)
-}
-
-// unroute has the kernel no longer route loopback addresses, if a table that is there guards them and is about to go.
-func (b *Backend) unroute(have *frame) error {
-	if b.deps.RouteLocalnet == nil || have == nil || !have.guardsLoopback() {
-		return nil
-	}
-	b.localhost = false
-	return b.deps.RouteLocalnet(false)
-}
-
-// guardsLoopback reports whether the table is one that serves node ports on localhost.
-func (f *frame) guardsLoopback() bool {
-	c := f.chains["filter-input"]
-	guard := (&structure{localhost: true}).input()[0]
-	return c != nil && slices.Contains(c.rules, wire.Hash(&guard))
 }
 
 // CleanupKubeProxy removes the tables of kube-proxy's nftables mode, and tells which there were.

@@ -68,7 +68,8 @@ func (r *Ruleset) Update(p *plan.Plan, changes plan.Changes) {
 
 func (r *Ruleset) setNode(n *plan.Node) {
 	r.addresses = n.Addresses
-	if s := newStructure(n, r.opts); s != r.structure {
+	s := newStructure(n, r.opts)
+	if s.routed = r.structure.routed; s != r.structure {
 		r.structure, r.dirty.table = s, true
 	}
 	r.node, r.dirty.node = newNodePart(n), true

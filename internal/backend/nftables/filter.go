@@ -5,10 +5,13 @@ import (
 	"sluice/internal/nft"
 )
 
+// guardsLoopback reports whether packets from the network to loopback addresses are dropped.
+func (s *structure) guardsLoopback() bool { return s.localhost || s.routed }
+
 // input is for what this node is to take. Node ports on localhost have the kernel let loopback addresses in from the
 // network, so all are kept out here but the answers of endpoints, which nat has given their client's address by now.
 func (s *structure) input() (rules []nft.Rule) {
-	if s.localhost {
+	if s.guardsLoopback() {
 		lo := nft.IsName{Left: nft.IIFName, Not: true, Name: "lo"}
 		noAnswer := state(nft.StateInvalid | nft.StateNew | nft.StateUntracked)
 		guard := ip(model.IPv4).then(lo, to(loopback4, false), noAnswer, drop())

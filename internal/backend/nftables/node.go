@@ -13,6 +13,7 @@ type structure struct {
 	detect    [2]plan.Detector
 	allLocal  [2]bool // node ports answer at every address of the node
 	localhost bool    // and at 127.0.0.0/8
+	routed    bool    // the kernel still routes loopback addresses, though no node ports are served there
 	guard     bool    // see plan.Config.GuardClusterIPs
 	mark      uint32
 	liberal   bool

@@ -22,11 +22,9 @@ func (a *run) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	a.unrouteBefore(have.guardsLoopback())
 	read := map[setID]*listing{}
 	if have != nil {
-		if err := a.unrouteBefore(have); err != nil {
-			return err
-		}
 		if err := a.adopt(ctx, have, read); err != nil {
 			return err
 		}
@@ -49,14 +47,6 @@ func (a *run) writeWhole(dirty dirt, write func(*contents) error) error {
 	a.of, a.begun = a.rules, true
 	a.putBack(a.req.Hold)
 	return nil
-}
-
-// unrouteBefore is unroute if the Ruleset serves no node ports on localhost, as the one that made the table did.
-func (a *run) unrouteBefore(have *frame) error {
-	if a.rules.structure.localhost {
-		return nil
-	}
-	return a.unroute(have)
 }
 
 // adopt has the Ruleset use the numbers of the table. It adds to read what it has read.
