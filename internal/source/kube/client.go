@@ -27,20 +27,21 @@ type Client struct {
 }
 
 // Dial reads the configuration. It sends nothing to the API server: one that does not answer, or refuses, shows in the
-// Client's State. The error is for a configuration that is none, and is ErrNoCluster if there is none at all.
+// Client's State. What client-go says goes to the Log from then on, for the whole process, so that it has to be called
+// before another Client is at work. The error is for a configuration that is none, and is ErrNoCluster if there is none at all.
 func Dial(o Options) (*Client, error) {
 	config, err := o.restConfig()
 	if err != nil {
 		return nil, err
 	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	routeLibraryLog(o.Log)
 	return dial(config, o.Log)
 }
 
 func dial(config *rest.Config, log *slog.Logger) (*Client, error) {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
-	routeLibraryLog(log)
 	scheme := newScheme()
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	if config.RateLimiter == nil && config.QPS > 0 {

@@ -24,9 +24,10 @@ func (c *Client) listWatch(k *kind) *cache.ListWatch {
 	return &cache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}
 }
 
+// request is made once. To try again is for who called, so that a loss is told at once and not after ten tries.
 func (l *listWatch) request(options *metav1.ListOptions) *rest.Request {
 	options.LabelSelector, options.FieldSelector = l.labels, l.fields
-	return l.rest.Get().Resource(l.resource).VersionedParams(options, l.params)
+	return l.rest.Get().Resource(l.resource).VersionedParams(options, l.params).MaxRetries(0)
 }
 
 // list gives items in place of the objects, page by page, so that no more than a page of objects is held.

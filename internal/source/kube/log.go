@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 )
 
@@ -12,6 +13,11 @@ import (
 // calls verbose is below that.
 func routeLibraryLog(log *slog.Logger) {
 	klog.SetSlogLogger(slog.New(&softer{log.Handler()}))
+}
+
+// withLibraryLog does the same for what client-go does with this context, whoever else routes its log.
+func withLibraryLog(ctx context.Context, log *slog.Logger) context.Context {
+	return klog.NewContext(ctx, logr.FromSlogHandler(&softer{log.Handler()}))
 }
 
 // softerBy is the distance from one level to the next lower one.

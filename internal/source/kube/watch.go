@@ -33,9 +33,10 @@ func (p *pace) backoff() wait.Backoff {
 
 func (c *Client) watch(ctx context.Context, node string, notify func(Change)) error {
 	l := newLedger(kinds(node), node, c.link)
+	following := withLibraryLog(ctx, c.log)
 	var followers sync.WaitGroup
 	for _, s := range l.stores {
-		followers.Go(func() { c.follow(ctx, s) })
+		followers.Go(func() { c.follow(following, s) })
 	}
 	l.deliver(ctx, c.pace.patience, func(change Change) {
 		c.link.told()
