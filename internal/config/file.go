@@ -38,7 +38,11 @@ func (v *Values) parse(path string, content []byte) (warnings []string, err erro
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &fields); err != nil {
 		return nil, fmt.Errorf("configuration file %s: it is no mapping of fields", path)
 	}
-	d := decoder{v: v, file: path, root: parseLines(content), warnings: warnings}
+	root, second := parseLines(content)
+	if second > 0 {
+		warnings = append(warnings, fmt.Sprintf("%s:%d: only the first document of a configuration file is read", path, second))
+	}
+	d := decoder{v: v, file: path, root: root, warnings: warnings}
 	if err := d.checkType(fields); err != nil {
 		return d.warnings, err
 	}

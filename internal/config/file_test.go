@@ -74,6 +74,10 @@ func TestWhatIsToldOfAFile(t *testing.T) {
 				`proxy.yaml:4: configSyncPeriod: -1s: want more than 0`,
 			},
 		},
+		"a second document": {
+			header + "---\n" + header,
+			[]string{"proxy.yaml:4: only the first document of a configuration file is read"},
+		},
 		"a format behind a gate": {
 			header + "logging: {format: json}\nfeatureGates: {LoggingBetaOptions: false}\n",
 			[]string{"proxy.yaml:3: logging.format: json: the feature gate LoggingBetaOptions is off"},

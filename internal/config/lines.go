@@ -1,19 +1,25 @@
 package config
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// parseLines is the document that lineOf looks in; nil if it cannot be read that way.
-func parseLines(content []byte) *yaml.Node {
-	var n yaml.Node
-	if yaml.Unmarshal(content, &n) != nil || len(n.Content) == 0 {
-		return nil
+// parseLines is the document that lineOf looks in, nil if it cannot be read that way; and the line of a second one, 0 if
+// there is none.
+func parseLines(content []byte) (first *yaml.Node, second int) {
+	var n, more yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(content))
+	if decoder.Decode(&n) != nil || len(n.Content) == 0 {
+		return nil, 0
 	}
-	return n.Content[0]
+	if decoder.Decode(&more) == nil && len(more.Content) > 0 {
+		second = more.Content[0].Line
+	}
+	return n.Content[0], second
 }
 
 // lineOf is the line of the field at a path such as "featureGates.A" or "nodePortAddresses[1]", counted from 1; of what

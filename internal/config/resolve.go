@@ -137,9 +137,6 @@ func parsePrefix(s string) (netip.Prefix, error) {
 
 func (v *Values) detect() (plan.DetectMode, error) {
 	const path, bridge, prefix = "detectLocalMode", "detectLocal.bridgeInterface", "detectLocal.interfaceNamePrefix"
-	if v.as.DetectLocalMode == "" {
-		return plan.DetectClusterCIDR, nil
-	}
 	modes := []plan.DetectMode{plan.DetectClusterCIDR, plan.DetectNodeCIDR, plan.DetectBridgeInterface, plan.DetectInterfaceNamePrefix}
 	at := slices.IndexFunc(modes, func(m plan.DetectMode) bool { return m.String() == string(v.as.DetectLocalMode) })
 	if at < 0 {

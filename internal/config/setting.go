@@ -54,7 +54,7 @@ var daemonSettings = []setting{
 	{path: "bindAddress", flag: "bind-address", is: "0.0.0.0", usage: "the node's own `address`, in place of its Node object's first of the family; nothing is bound to it"},
 	{path: "healthzBindAddress", flag: "healthz-bind-address", is: "", usage: "the `address` of /healthz and /livez; port 0: none; default: 0.0.0.0:10256"},
 	{path: "metricsBindAddress", flag: "metrics-bind-address", is: "", usage: "the `address` of /metrics; port 0: none; default: 127.0.0.1:10249"},
-	{path: "bindAddressHardFail", flag: "bind-address-hard-fail", is: false, usage: "end if the addresses above cannot be listened at"},
+	{path: "bindAddressHardFail", flag: "bind-address-hard-fail", is: false, usage: "end if --healthz-bind-address or --metrics-bind-address cannot be listened at"},
 	{path: "enableProfiling", flag: "profiling", is: false, usage: "serve /debug/pprof beside /metrics"},
 	{path: "showHiddenMetricsForVersion", flag: "show-hidden-metrics-for-version", is: "", usage: "the previous minor `version`, whose hidden metrics are to be shown", vain: "no metric of Sluice is hidden"},
 }
@@ -86,7 +86,7 @@ var modeSettings = []setting{
 }
 
 var pathSettings = []setting{
-	{path: "detectLocalMode", flag: "detect-local-mode", everywhere: true, is: "", usage: "how pods are told from other clients: ClusterCIDR, NodeCIDR, BridgeInterface or InterfaceNamePrefix"},
+	{path: "detectLocalMode", flag: "detect-local-mode", everywhere: true, is: "ClusterCIDR", usage: "how pods are told from other clients: ClusterCIDR, NodeCIDR, BridgeInterface or InterfaceNamePrefix"},
 	{path: "detectLocal.bridgeInterface", flag: "pod-bridge-interface", everywhere: true, is: "", usage: "the bridge `interface` of the pods, for detect-local-mode BridgeInterface"},
 	{path: "detectLocal.interfaceNamePrefix", flag: "pod-interface-name-prefix", everywhere: true, is: "", usage: "the `prefix` of the names of the pods' interfaces, for detect-local-mode InterfaceNamePrefix"},
 	{path: "clusterCIDR", flag: "cluster-cidr", everywhere: true, is: "", usage: "the pods' address `range`; two, of both families, are separated by a comma"},
