@@ -126,6 +126,7 @@ func (p *ControlPlane) apiServerFlags(o Options) []string {
 		"--authorization-mode=RBAC", "--service-cluster-ip-range=" + ServiceRanges, "--allow-privileged=true",
 		// Pods need no token here, and nobody takes the taint of a new node away.
 		"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
+		"--request-timeout=10s", // also how long it waits for open watches when it is stopped
 		"--max-requests-inflight=0", "--max-mutating-requests-inflight=0", "--enable-priority-and-fairness=false",
 	}
 	if o.AuditLog {
@@ -153,6 +154,11 @@ func (p *ControlPlane) WaitReady(t testing.TB) {
 	t.Helper()
 	client := p.client(t)
 	WaitFor(t, "the API server to be ready", func() error {
+		for _, process := range []*Process{p.Etcd, p.APIServer} {
+			if err := process.fate(); err != nil {
+				return hopeless{err}
+			}
+		}
 		_, err := client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx())
 		return err
 	})

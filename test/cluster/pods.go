@@ -2,10 +2,13 @@ package cluster
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -115,4 +118,31 @@ func (c *Cluster) SetIngress(t testing.TB, namespace, service string, addrs ...s
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// WaitPods waits until the pods of these labels are as many, all ready, and none is being deleted.
+func (c *Cluster) WaitPods(t testing.TB, namespace, selector string, want int) {
+	t.Helper()
+	WaitFor(t, fmt.Sprintf("%d pods %s", want, selector), func() error {
+		list, err := c.Client.CoreV1().Pods(namespace).List(ctx(), metav1.ListOptions{LabelSelector: selector})
+		if err != nil {
+			return err
+		}
+		ready := 0
+		for i := range list.Items {
+			if isReady(&list.Items[i]) {
+				ready++
+			}
+		}
+		if ready != want || len(list.Items) != want {
+			return fmt.Errorf("there are %d, of which %d are ready", len(list.Items), ready)
+		}
+		return nil
+	})
+}
+
+func isReady(p *v1.Pod) bool {
+	return p.DeletionTimestamp == nil && slices.ContainsFunc(p.Status.Conditions, func(c v1.PodCondition) bool {
+		return c.Type == v1.PodReady && c.Status == v1.ConditionTrue
+	})
 }

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -82,6 +83,24 @@ func (p *Process) Pid() int {
 	return p.cmd.Process.Pid
 }
 
+// fate is how a process that nobody stopped has ended by itself; nil if it has not.
+func (p *Process) fate() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.ended:
+	default:
+		return nil
+	}
+	if p.cmd == nil {
+		return nil
+	}
+	return fmt.Errorf("%s ended by itself: %w; its log ends with\n%s", p.Name, cmp.Or(p.waitErr, errSuccess), tail(p.Log()))
+}
+
+// errSuccess stands for an end without an error.
+var errSuccess = errors.New("exit status 0")
+
 // Log is what it has said so far, over all its starts.
 func (p *Process) Log() string {
 	text, err := os.ReadFile(p.log)
@@ -91,10 +110,10 @@ func (p *Process) Log() string {
 	return string(text)
 }
 
-// Stop asks it to end (SIGTERM) and waits for that. It is an error if it ends otherwise than well.
+// Stop asks it to end (SIGTERM) and waits for that. It is an error if it ends otherwise than well, or by the signal.
 func (p *Process) Stop(t testing.TB) {
 	t.Helper()
-	if err := p.end(syscall.SIGTERM); err != nil {
+	if err := p.end(syscall.SIGTERM); err != nil && !endedBy(err, syscall.SIGTERM) {
 		t.Errorf("stop %s: %v\n%s", p.Name, err, tail(p.Log()))
 	}
 }
@@ -102,11 +121,15 @@ func (p *Process) Stop(t testing.TB) {
 // Kill ends it by kill -9 and waits until it is dead. It is an error if something else has ended it before.
 func (p *Process) Kill(t testing.TB) {
 	t.Helper()
-	var exit *exec.ExitError
-	err := p.end(syscall.SIGKILL)
-	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+	if err := p.end(syscall.SIGKILL); !endedBy(err, syscall.SIGKILL) {
 		t.Errorf("kill %s: it had ended by itself: %v\n%s", p.Name, err, tail(p.Log()))
 	}
+}
+
+// endedBy reports whether a signal ended a process that does not handle it.
+func endedBy(err error, s syscall.Signal) bool {
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	return ok && exit.Sys().(syscall.WaitStatus).Signal() == s
 }
 
 // Pause stops its threads (SIGSTOP): its connections stay open and are silent until Resume.
@@ -152,10 +175,8 @@ func (p *Process) finish(t testing.TB, s syscall.Signal) {
 	if p.Pid() == 0 {
 		return
 	}
-	select {
-	case <-p.ended:
-		t.Errorf("%s ended by itself: %v\n%s", p.Name, p.waitErr, tail(p.Log()))
-	default:
+	if err := p.fate(); err != nil {
+		t.Error(err)
 	}
 	_ = syscall.Kill(p.Pid(), syscall.SIGCONT)
 	_ = p.end(s)

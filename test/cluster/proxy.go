@@ -163,7 +163,10 @@ func (p *Proxy) metrics() (Metrics, error) {
 // connection that shows it.
 func (p *Proxy) WaitSynced(t testing.TB) {
 	t.Helper()
-	WaitFor(t, p.Name+" to be in sync\n", func() error {
+	WaitFor(t, p.Name+" to be in sync", func() error {
+		if err := p.fate(); err != nil {
+			return hopeless{err}
+		}
 		if status, body, err := p.Healthz(); err != nil || status != http.StatusOK {
 			return fmt.Errorf("/healthz: %d %s, %w; its log ends with\n%s", status, body, err, tail(p.Log()))
 		}

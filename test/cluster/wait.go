@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,6 +15,9 @@ import (
 // patience is how long a test waits for what is bound to come. Only a test that fails waits that long.
 const patience = 90 * time.Second
 
+// hopeless wraps an error that no waiting helps against.
+type hopeless struct{ error }
+
 // WaitFor calls happened until it returns nil. If that takes too long the test ends, with its last error.
 func WaitFor(t testing.TB, what string, happened func() error) {
 	t.Helper()
@@ -23,6 +27,9 @@ func WaitFor(t testing.TB, what string, happened func() error) {
 		if err == nil {
 			return
 		}
+		if errors.As(err, new(hopeless)) {
+			t.Fatalf("waited for %s: %v", what, err)
+		}
 		if time.Since(start) > patience {
 			t.Fatalf("waited %s for %s: %v", patience, what, err)
 		}
@@ -30,28 +37,27 @@ func WaitFor(t testing.TB, what string, happened func() error) {
 	}
 }
 
-// WaitAnswers dials until each of the pods ("namespace/name") has answered, and nobody else since the first of them.
-// What fails before is not counted. Without pods it waits until nobody answers any more.
+// WaitAnswers dials until each of the pods ("namespace/name") has answered, and nobody else and no failure since the
+// first of them. Without pods it waits until nobody answers any more.
 func (c *Cluster) WaitAnswers(t testing.TB, h *lab.Host, d lab.Dial, pods ...string) {
 	t.Helper()
 	seen := map[string]bool{}
 	WaitFor(t, fmt.Sprintf("%s to be answered by %v", d.To, pods), func() error {
-		o := Dial(t, h, d)
-		if o.Action != plan.Forward {
-			clear(seen)
-			if len(pods) == 0 {
+		for {
+			o := Dial(t, h, d)
+			name := c.PodAt(o.Endpoint.Addr())
+			switch {
+			case o.Action != plan.Forward && len(pods) == 0:
+				return nil
+			case o.Action != plan.Forward || !slices.Contains(pods, name):
+				clear(seen)
+				return fmt.Errorf("the last was: %s (%s)", o, name)
+			case seen[name] && len(seen) < len(pods):
+				return fmt.Errorf("so far only %v answered", slices.Sorted(maps.Keys(seen)))
+			}
+			if seen[name] = true; len(seen) == len(pods) {
 				return nil
 			}
-			return fmt.Errorf("the last was: %s", o)
 		}
-		if name := c.PodAt(o.Endpoint.Addr()); slices.Contains(pods, name) {
-			seen[name] = true
-		} else {
-			clear(seen)
-		}
-		if len(seen) < len(pods) || len(pods) == 0 {
-			return fmt.Errorf("the last was: %s; seen: %v", o, slices.Sorted(maps.Keys(seen)))
-		}
-		return nil
 	})
 }

@@ -1,0 +1,99 @@
+package scenarios
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"sluice/test/cluster"
+)
+
+// eachSays waits until each of the proxies that args name says what the rest of args asks.
+func (p *player) eachSays(t *testing.T, args []string, says func(proxy *cluster.Proxy, args []string) error) {
+	t.Helper()
+	proxies, args := p.on(t, args)
+	for _, proxy := range proxies {
+		cluster.WaitFor(t, fmt.Sprintf("%s to say %v", proxy.Name, args), func() error { return says(proxy, args) })
+	}
+}
+
+func (p *player) status(t *testing.T, args []string) {
+	p.eachSays(t, args, func(proxy *cluster.Proxy, args []string) error {
+		out, _ := proxy.Node.TrySluice(t, "", "status") // its exit status may be bad news, which is in the text
+		return contains(out, args[0])
+	})
+}
+
+func (p *player) healthz(t *testing.T, args []string) {
+	p.eachSays(t, args, func(proxy *cluster.Proxy, args []string) error {
+		code, body, err := proxy.Healthz()
+		return answered(code, body, err, args)
+	})
+}
+
+// answered compares an answer over HTTP with CODE and TEXT.
+func answered(code int, body string, err error, args []string) error {
+	if err != nil {
+		return err
+	}
+	if want := args[0]; strconv.Itoa(code) != want {
+		return fmt.Errorf("got %d, want %s:\n%s", code, want, body)
+	}
+	return contains(body, args[1])
+}
+
+func (p *player) get(t *testing.T, args []string) {
+	port, path := args[0], args[1]
+	p.eachSays(t, args[2:], func(proxy *cluster.Proxy, args []string) error {
+		code, body, err := proxy.Get(port, path)
+		return answered(code, body, err, args[1:])
+	})
+}
+
+func (p *player) logs(t *testing.T, args []string) {
+	p.eachSays(t, args, func(proxy *cluster.Proxy, args []string) error { return contains(proxy.Log(), args[0]) })
+}
+
+func (p *player) metric(t *testing.T, args []string) {
+	p.eachSays(t, args, func(proxy *cluster.Proxy, args []string) error {
+		want, err := strconv.ParseFloat(args[2], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, labels, _ := strings.Cut(strings.TrimSuffix(args[0], "}"), "{")
+		m := proxy.Metrics(t)
+		if !m.Has(name) {
+			return fmt.Errorf("there is no %s", name)
+		}
+		got := m.Sum(name, strings.FieldsFunc(labels, func(r rune) bool { return r == ',' })...)
+		if holds := map[string]bool{"=": got == want, ">": got > want, "<": got < want}[args[1]]; !holds {
+			return fmt.Errorf("it is %g", got)
+		}
+		return nil
+	})
+}
+
+// rewrite puts fields into a configuration file, as an editor would: by a new file that takes the place of the old one.
+func rewrite(path, fields string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	config := map[string]any{}
+	for _, part := range []string{string(text), fields} {
+		if err := yaml.Unmarshal([]byte(part), &config); err != nil {
+			return err
+		}
+	}
+	if text, err = yaml.Marshal(config); err != nil {
+		return err
+	}
+	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}

@@ -1,0 +1,21 @@
+package cluster
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TrySluice runs a verb of sluice on a node, with stdin as its input, and returns what it prints. The error has what it
+// complains of.
+func (n *Node) TrySluice(t testing.TB, stdin string, args ...string) (string, error) {
+	t.Helper()
+	cmd := n.Program(program(t, "sluice"), args...)
+	var out, complaint bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &complaint
+	if err := cmd.Run(); err != nil {
+		return out.String(), fmt.Errorf("sluice %s on %s: %w\n%s", strings.Join(args, " "), n.Name, err, complaint.String())
+	}
+	return out.String(), nil
+}
