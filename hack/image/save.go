@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// saved is where an image was written to.
+// saved is where an image was written to, as full paths.
 type saved struct {
 	layout   string   // an OCI layout with all platforms
 	archives []string // one for each platform, which also Docker before version 25 loads
@@ -24,11 +24,14 @@ type saved struct {
 
 // save writes the layout and the archives into dir. What an earlier build left under their names goes.
 func (b *built) save(dir, tag string) (saved, error) {
-	s := saved{layout: filepath.Join(dir, b.name)}
 	ref, err := name.NewTag(tag)
 	if err != nil {
-		return s, err
+		return saved{}, err
 	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return saved{}, err
+	}
+	s := saved{layout: filepath.Join(dir, b.name)}
 	if err := errors.Join(os.RemoveAll(s.layout), os.MkdirAll(dir, 0o755)); err != nil {
 		return s, err
 	}
@@ -68,13 +71,13 @@ func tell(w io.Writer, b *built, tag string, s saved) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%s\t%s\n\tOCI layout: %s\n", tag, digest, filepath.Clean(s.layout))
+	fmt.Fprintf(w, "%s\t%s\n\tOCI layout: %s\n", tag, digest, s.layout)
 	for i, p := range b.images {
 		digest, err := p.image.Digest()
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "\t%s: %s\n\t\t%s\n", p.platform, filepath.Clean(s.archives[i]), digest)
+		fmt.Fprintf(w, "\t%s: %s\n\t\t%s\n", p.platform, s.archives[i], digest)
 	}
 	_, err = fmt.Fprint(w, `load the archive of the node's platform with one of
 	docker load -i ARCHIVE
