@@ -33,7 +33,7 @@ type Deps struct {
 	// Listen hears what others do to the Tables. Nil: the kernel does not tell.
 	Listen func() (Listener, error)
 	// RouteLocalnet has the kernel route packets from loopback addresses to elsewhere, which node ports on localhost
-	// need, or no longer do so. Nil: that is somebody else's business.
+	// need, or no longer do so: see localnet. An Apply calls it again if it fails. Nil: that is somebody else's business.
 	RouteLocalnet func(on bool) error
 }
 
@@ -51,6 +51,9 @@ func New(opts Options, deps Deps) *Backend {
 		if t != nil {
 			b.sides[f] = &side{tables: counted{t, ours, b.deaf}, ours: ours}
 		}
+	}
+	if s := b.sides[model.IPv4]; s != nil {
+		s.localnet.set = deps.RouteLocalnet
 	}
 	return b
 }
@@ -78,8 +81,8 @@ func (b *Backend) Apply(ctx context.Context, r backend.Ruleset, req backend.Requ
 			continue
 		}
 		result, err := b.sides[f].apply(ctx, rs.families[f], req)
-		if err == nil && rs.families[f].localhost() && b.deps.RouteLocalnet != nil {
-			err = b.deps.RouteLocalnet(true) // not before KUBE-FIREWALL guards loopback addresses
+		if err == nil {
+			err = b.sides[f].localnet.route(rs.families[f])
 		}
 		if err != nil {
 			errs = append(errs, &backend.FamilyError{Family: f, Err: err})
@@ -138,12 +141,13 @@ func (s *side) applyOnce(ctx context.Context, f *family, aside aside, recheck bo
 	}
 	if err == nil && first {
 		result.Former = f.former(s.shadow)
+		s.localnet.find(s.shadow)
 	}
 	if err != nil {
 		s.forget()
 		return result, d, err
 	}
-	f = f.setAside(aside, s.shadow)
+	f = s.localnet.unrouteBefore(f, recheck).setAside(aside, s.shadow)
 	d = s.delta(f)
 	if d.size() == 0 {
 		return result, d, nil

@@ -68,13 +68,6 @@ func (b *Backend) cleanupOnce(ctx context.Context, t Tables, held *held) (d delt
 	return d, have, errors.Join(unrouted, t.Restore(ctx, d.text()))
 }
 
-func (b *Backend) unroute() error {
-	if b.deps.RouteLocalnet == nil {
-		return nil
-	}
-	return b.deps.RouteLocalnet(false)
-}
-
 // kubeletChains tell that kubelet is at work, which needs KUBE-FIREWALL as well.
 var kubeletChains = [...]string{"KUBE-IPTABLES-HINT", "KUBE-KUBELET-CANARY"}
 

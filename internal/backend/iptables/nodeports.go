@@ -72,8 +72,12 @@ func (c *compiler) nodePortGuard() string {
 	if !c.node.NodePorts[c.family].Loopback {
 		return ""
 	}
+	return nodePortGuardRule(c.family)
+}
+
+func nodePortGuardRule(f model.Family) string {
 	text := chainText{chain: chainNodePorts}
-	text.add(rule{dst: loopback[c.family], comment: loopbackComment, match: notFromThisNode, target: "RETURN"})
+	text.add(rule{dst: loopback[f], comment: loopbackComment, match: notFromThisNode, target: "RETURN"})
 	return string(text.buf)
 }
 

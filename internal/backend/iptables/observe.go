@@ -162,7 +162,8 @@ type side struct {
 	generation, written uint32
 	ours                *uint32
 
-	held held
+	held     held
+	localnet localnet
 }
 
 // forget makes the next refresh read everything.
