@@ -1,7 +1,9 @@
-// Package metrics has the numbers of the daemon in the form that Prometheus reads: kube-proxy's, by their names, types and
-// labels, and Sluice's own.
+// Package metrics has the numbers of the daemon in the form that Prometheus reads: kube-proxy's, by their names, types,
+// buckets and labels, and Sluice's own. docs/metrics.md lists all of them.
 //
 //	reconcile.Loop ──Observer──▶ Metrics ──Handler──▶ /metrics
+//	                 Source ◀─── at a scrape
 //
-// Invariant: what is not known is absent, never 0.
+// Invariant: what is not known is absent, never 0; the number of series has a bound that no cluster moves; and a scrape
+// holds up the loop for one read of the counters in five seconds at most.
 package metrics

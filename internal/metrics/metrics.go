@@ -3,6 +3,7 @@ package metrics
 import (
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -10,93 +11,131 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"sluice/internal/model"
+	"sluice/internal/plan"
 	"sluice/internal/reconcile"
 )
 
-// Info is what the metrics tell of this program.
-type Info struct {
-	Version, Commit, Go, Platform string
-	Features                      map[string]bool
-}
-
-// Metrics are the numbers of one daemon.
+// Metrics are the numbers of one daemon. It is safe for concurrent use.
 type Metrics struct {
-	registry          *prometheus.Registry
-	sync, programming *prometheus.HistogramVec
-	last              *prometheus.GaugeVec
-	services, slices  prometheus.Counter
-	answers, requests *prometheus.CounterVec
+	proxy  proxy
+	own    own
+	client client
+	slis   slis
+	asked  asked
+
+	common *prometheus.Registry
+	modes  map[string]*prometheus.Registry
+	mode   atomic.Pointer[prometheus.Registry] // of the mode that is at work; nil: of none
 }
 
 var _ reconcile.Observer = (*Metrics)(nil)
 
-// New makes the metrics of a mode.
-func New(_ string, _ Info) *Metrics {
-	family := []string{"ip_family"}
-	m := &Metrics{
-		registry: prometheus.NewRegistry(),
-		sync: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "kubeproxy_sync_proxy_rules_duration_seconds", Help: "How long it took to write the rules.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 15),
-		}, family),
-		programming: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "kubeproxy_network_programming_duration_seconds", Help: "From a change of endpoints to the rules.", Buckets: prometheus.ExponentialBuckets(0.25, 2, 10),
-		}, family),
-		last:     prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubeproxy_sync_proxy_rules_last_timestamp_seconds", Help: "When rules were last written."}, family),
-		services: prometheus.NewCounter(prometheus.CounterOpts{Name: "kubeproxy_sync_proxy_rules_service_changes_total", Help: "Changed Services."}),
-		slices:   prometheus.NewCounter(prometheus.CounterOpts{Name: "kubeproxy_sync_proxy_rules_endpoint_changes_total", Help: "Changed EndpointSlices."}),
-		answers:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "kubeproxy_proxy_healthz_total", Help: "Answers of /healthz."}, []string{"code"}),
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "rest_client_requests_total", Help: "Requests to the API server."}, []string{"code", "method", "host"}),
+// New makes the metrics of a mode, the value of --mode; empty: it is not chosen yet.
+func New(mode string, info Info) *Metrics {
+	m := &Metrics{proxy: newProxy(), own: newOwn(), client: newClient(), slis: newSLIs(time.Now())}
+	m.common = registry(m.proxy.common(), m.own.all(), m.client.all(), []prometheus.Collector{
+		&m.asked, info.build(), info.features(),
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	})
+	m.modes = map[string]*prometheus.Registry{
+		"iptables": registry(m.proxy.full(), m.proxy.iptables()),
+		"nftables": registry(m.proxy.full(), m.proxy.nftables()),
 	}
-	m.registry.MustRegister(m.sync, m.programming, m.last, m.services, m.slices, m.answers, m.requests,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.SetMode(mode)
 	return m
 }
 
-// SetMode has the metrics of another mode.
-func (m *Metrics) SetMode(string) {}
+func registry(all ...[]prometheus.Collector) *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	for _, cs := range all {
+		r.MustRegister(cs...)
+	}
+	return r
+}
+
+// SetMode has the metrics of another mode. What was counted stays.
+func (m *Metrics) SetMode(mode string) { m.mode.Store(m.modes[mode]) }
+
+// Ask has a scrape ask s from now on.
+func (m *Metrics) Ask(s Source) { m.asked.source.Store(&s) }
+
+// Gather collects all numbers as they are now.
+func (m *Metrics) gatherer() prometheus.Gatherers {
+	all := prometheus.Gatherers{m.common}
+	if mode := m.mode.Load(); mode != nil {
+		all = append(all, mode)
+	}
+	return all
+}
 
 // Handler answers /metrics.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		promhttp.HandlerFor(m.gatherer(), promhttp.HandlerOpts{EnableOpenMetrics: true}).ServeHTTP(w, r)
+	})
 }
 
 // SLIs answers /metrics/slis.
-func (m *Metrics) SLIs() http.Handler { return m.Handler() }
+func (m *Metrics) SLIs() http.Handler {
+	return promhttp.HandlerFor(m.slis.registry, promhttp.HandlerOpts{})
+}
 
-// Answered counts an answer at the health port.
+// Answered counts an answer at the health port, by its path without the slash.
 func (m *Metrics) Answered(path string, code int) {
-	if path == "healthz" {
-		m.answers.WithLabelValues(strconv.Itoa(code)).Inc()
+	switch path {
+	case "healthz":
+		m.proxy.healthz.WithLabelValues(strconv.Itoa(code)).Inc()
+	case "livez":
+		m.proxy.livez.WithLabelValues(strconv.Itoa(code)).Inc()
 	}
 }
 
-// Pinged counts a question at the metrics port.
-func (m *Metrics) Pinged() {}
+// Pinged counts a question at /healthz of the metrics port, which is always answered well.
+func (m *Metrics) Pinged() { m.slis.pinged() }
 
 // Request counts a request to the API server.
-func (m *Metrics) Request(verb, code, host string, _ time.Duration) {
-	m.requests.WithLabelValues(code, verb, host).Inc()
+func (m *Metrics) Request(verb, code, host string, took time.Duration) {
+	m.client.requests.WithLabelValues(code, verb, host).Inc()
+	m.client.latency.WithLabelValues(verb, host).Observe(took.Seconds())
 }
 
-// Absorbed counts changes.
+// Absorbed counts changed objects.
 func (m *Metrics) Absorbed(services, slices int) {
-	m.services.Add(float64(services))
-	m.slices.Add(float64(slices))
+	m.proxy.serviceChanges.Add(float64(services))
+	m.proxy.endpointChanges.Add(float64(slices))
+}
+
+// Planned counts what changed in the plan.
+func (m *Metrics) Planned(changes plan.Changes) {
+	for _, c := range changes.Ports {
+		for _, side := range []struct {
+			port *plan.Port
+			by   float64
+		}{{c.Old, -1}, {c.New, 1}} {
+			if side.port != nil {
+				m.proxy.noLocal.add(side.port, side.by)
+				m.own.planned(side.port, side.by)
+			}
+		}
+	}
 }
 
 // Applied measures an Apply.
 func (m *Metrics) Applied(a reconcile.Applied) {
+	took := a.End.Sub(a.Start).Seconds()
 	for _, f := range model.Families {
-		if a.Failed[f] {
-			continue
-		}
-		m.sync.WithLabelValues(f.String()).Observe(a.End.Sub(a.Start).Seconds())
-		m.last.WithLabelValues(f.String()).Set(float64(a.End.UnixNano()) / 1e9)
+		m.proxy.applied(f, a, took)
 	}
 	for _, p := range a.Programmed {
-		m.programming.WithLabelValues(p.Family.String()).Observe(p.Took.Seconds())
+		m.proxy.programming[p.Family].Observe(p.Took.Seconds())
 	}
+	m.own.applied(a)
 }
 
-// Swept measures a sweep.
-func (m *Metrics) Swept(time.Duration, [2]int, error) {}
+// Swept measures a sweep. It goes through the entries of both families at once, so it took as long for each.
+func (m *Metrics) Swept(took time.Duration, removed [2]int, _ error) {
+	for _, f := range model.Families {
+		m.proxy.sweeps[f].Observe(took.Seconds())
+		m.proxy.swept[f].Add(float64(removed[f]))
+	}
+}

@@ -1,0 +1,45 @@
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"sluice/internal/model"
+	"sluice/internal/plan"
+	"sluice/internal/reconcile"
+)
+
+// own are Sluice's metrics, but for those that are asked for at a scrape.
+type own struct {
+	ports             *prometheus.GaugeVec
+	planByFamily      [2]prometheus.Gauge
+	refused           prometheus.Gauge
+	repairs, restored prometheus.Counter
+	written           prometheus.Counter
+}
+
+func newOwn() (o own) {
+	o.ports = newGaugeVec("sluice_service_ports", "Service ports that are planned.", labelFamily)
+	for _, f := range model.Families {
+		o.planByFamily[f] = o.ports.WithLabelValues(f.String())
+	}
+	o.refused = newGauge("sluice_refused_service_ports", "Service ports that the kernel does not take as they are planned.")
+	o.repairs = newCounter("sluice_repairs_total", "Times that rules were restored which somebody else had changed.")
+	o.restored = newCounter("sluice_restored_objects_total", "Chains, rules and elements that were restored.")
+	o.written = newCounter("sluice_written_objects_total", "Chains, rules and elements that were added, changed or removed.")
+	return o
+}
+
+func (o *own) all() []prometheus.Collector {
+	return []prometheus.Collector{o.ports, o.refused, o.repairs, o.restored, o.written}
+}
+
+func (o *own) planned(p *plan.Port, by float64) { o.planByFamily[p.ID.Family].Add(by) }
+
+func (o *own) applied(a reconcile.Applied) {
+	o.refused.Set(float64(a.Refused))
+	o.written.Add(float64(a.Written))
+	if a.Restored > 0 {
+		o.repairs.Inc()
+		o.restored.Add(float64(a.Restored))
+	}
+}
