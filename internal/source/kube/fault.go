@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,6 +33,15 @@ func faultOf(err error) fault {
 		return refused
 	}
 	return lost
+}
+
+// wordsOf is an error in the words of the API server or of the network. That of a request names its long address
+// first, which says nothing that is new.
+func wordsOf(err error) string {
+	if request, ok := errors.AsType[*url.Error](err); ok {
+		return request.Err.Error()
+	}
+	return err.Error()
 }
 
 // refusal reports whether an HTTP status is about the request and not about the server.

@@ -18,6 +18,9 @@ type link struct {
 	connected bool
 	since     time.Time
 	lostSince time.Time // zero: not lost
+	// wake is closed when a kind for which the server was lost is being watched again, so that the others need not wait
+	// until it is their turn to try.
+	wake chan struct{}
 }
 
 // kindLink is how things stand with one kind.
@@ -29,7 +32,7 @@ type kindLink struct {
 }
 
 func newLink(log *slog.Logger, host string) *link {
-	l := &link{log: log, host: host, since: time.Now()}
+	l := &link{log: log, host: host, since: time.Now(), wake: make(chan struct{})}
 	for _, k := range kinds("") {
 		l.kinds = append(l.kinds, &kindLink{link: l, optional: k.optional, KindState: KindState{Kind: k.name, Since: l.since}})
 	}
@@ -79,8 +82,12 @@ func (k *kindLink) watching() {
 	was := k.fault
 	k.fault = none
 	k.connect(true)
-	if was == refused {
+	switch was {
+	case refused:
 		k.log.Info("the API server no longer refuses a kind of objects", "kind", k.Kind)
+	case lost:
+		close(k.wake)
+		k.wake = make(chan struct{})
 	}
 	k.found()
 }
@@ -94,14 +101,14 @@ func (k *kindLink) failed(err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	was, before := k.fault, k.Error
-	k.fault, k.Error = f, err.Error()
+	k.fault, k.Error = f, wordsOf(err)
 	k.connect(false)
 	switch {
 	case f == lost && k.lostSince.IsZero():
 		k.lostSince = time.Now()
-		k.log.Warn("the API server is lost; all goes on as it was", "host", k.host, "error", err)
+		k.log.Warn("the API server is lost; all goes on as it was", "host", k.host, "error", k.Error)
 	case f == refused && (was != refused || before != k.Error):
-		k.log.Warn("the API server refuses a kind of objects; it is asked again", "kind", k.Kind, "error", err)
+		k.log.Warn("the API server refuses a kind of objects; it is asked again", "kind", k.Kind, "error", k.Error)
 	}
 	k.found()
 }
@@ -110,7 +117,17 @@ func (k *kindLink) failed(err error) {
 func (k *kindLink) ended() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.Connected {
+		k.Error = "the watch ended"
+	}
 	k.connect(false)
+}
+
+// waker is closed when the server is found again.
+func (l *link) waker() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.wake
 }
 
 // found says that the server is back, if it was lost and is so for no kind any more.

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"net"
 	"net/http/httptest"
@@ -124,6 +125,30 @@ func TestServerGoesBackInTime(t *testing.T) {
 	}
 }
 
+// Who finds the server again wakes up the others.
+func TestOneKindWakesTheOthers(t *testing.T) {
+	f := newFakeServer(t, 1)
+	f.faults.forbidden = map[string]int{"services": 503, "endpointslices": 503, "nodes": 503, "servicecidrs": 503}
+	c := dialFake(t, f.URL, protobuf, nil)
+	c.pace.first, c.pace.most = time.Hour, time.Hour
+	r, _ := start(t, c)
+	eventually(t, "the loss is told for every kind", func() bool {
+		for _, k := range c.State().Kinds {
+			if k.Error == "" {
+				return false
+			}
+		}
+		return true
+	})
+	f.with(func() { f.faults.forbidden = nil })
+	eventually(t, "all is known", func() bool {
+		// Again and again, since it may come just before another begins to wait.
+		c.link.of(nodeKind).failed(errors.New("away"))
+		c.link.of(nodeKind).watching()
+		return r.told() == 1
+	})
+}
+
 // Watch ends when its context does, however long it would wait for the next try.
 func TestEndsWhileServerIsAway(t *testing.T) {
 	f := newFakeServer(t, 1)
@@ -181,10 +206,13 @@ func TestOptionalKindsAreForbidden(t *testing.T) {
 	}
 }
 
-// A kind that a plan works without, and that gives errors for ever, is not waited for either.
-func TestOptionalKindIsBroken(t *testing.T) {
+// What a plan works without is not waited for either if it gives errors for ever.
+func TestOptionalKindsAreBroken(t *testing.T) {
 	f := newFakeServer(t, 1)
-	f.faults.forbidden = map[string]int{"servicecidrs": 503}
+	f.faults.forbidden = map[string]int{"servicecidrs": 503, "nodes": 503}
 	r, _ := start(t, dialFake(t, f.URL, protobuf, nil))
 	eventually(t, "the first change is told", func() bool { return r.told() == 1 })
+	if p := r.problemsOf(Object{Kind: nodeKind, Name: model.Name{Name: "node-a"}}); len(p) != 1 {
+		t.Errorf("the missing Node has the problems %q", p)
+	}
 }

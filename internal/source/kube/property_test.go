@@ -180,19 +180,23 @@ func storm(t *testing.T, seed uint64) *fakeServer {
 	want := f.state(t, "node-a")
 	defer func() {
 		if t.Failed() {
-			t.Logf("the receiver (-server +receiver):\n%s\nand how the client stands: %+v", r.diff(want), c.State())
+			t.Logf("the receiver (-server +receiver):\n%s\nits problems: %v\nhow the client stands: %+v", r.diff(want), r.problems, c.State())
 		}
 	}()
 	eventually(t, "the receiver has what the server has", func() bool { return r.diff(want) == "" && c.State().Connected })
 	fresh, stopFresh := start(t, dialFake(t, f.URL, contentType, nil))
 	eventually(t, "a fresh receiver is told", func() bool { return fresh.told() > 0 })
+	eventually(t, "the receivers know the same problems", func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		fresh.mu.Lock()
+		defer fresh.mu.Unlock()
+		return cmp.Equal(r.problems, fresh.problems)
+	})
 	stopFresh()
 	stop()
 	if diff := fresh.diff(r.snapshot); diff != "" {
 		t.Errorf("one change after the other and a fresh start (-changes +fresh):\n%s", diff)
-	}
-	if diff := cmp.Diff(r.problems, fresh.problems); diff != "" {
-		t.Errorf("problems of one change after the other and of a fresh start (-changes +fresh):\n%s", diff)
 	}
 	return f
 }

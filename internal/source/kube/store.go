@@ -22,7 +22,7 @@ type store struct {
 	told map[model.Name][]string
 	// triggers are the last trigger times, of the objects that had one since the start.
 	triggers map[model.Name]time.Time
-	// synced is that there was a list; refused is that the server refused it.
+	// synced is that there was a list; refused is that the server refused the last one.
 	synced, refused bool
 }
 
@@ -89,14 +89,14 @@ func (s *store) Replace(list []any, _ string) error {
 // Resync does nothing: the receiver knows all there is.
 func (s *store) Resync() error { return nil }
 
-// refuse takes the server's answer that there is no list of this kind.
-func (s *store) refuse(err error) {
+// failed takes the reason why there is no list.
+func (s *store) failed(err error) {
 	defer s.done()
 	s.ledger.mu.Lock()
 	defer s.ledger.mu.Unlock()
-	s.refused = true
+	s.refused = faultOf(err) == refused
 	if !s.synced {
-		s.miss(err.Error())
+		s.miss(wordsOf(err))
 	}
 }
 

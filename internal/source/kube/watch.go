@@ -20,8 +20,8 @@ type pace struct {
 	patience time.Duration
 }
 
-// usualPace is client-go's but for most, which is 30 s there: a node should not be behind for a minute once its API
-// server is back.
+// usualPace is client-go's but for most, which is 30 s there: a node should not be behind for long once its API server
+// is back.
 var usualPace = pace{first: 800 * time.Millisecond, most: 10 * time.Second, slow: time.Minute, patience: 10 * time.Second}
 
 // backoffReset is how long all has to be well before the next failure counts as the first.
@@ -49,7 +49,7 @@ func (c *Client) watch(ctx context.Context, node string, notify func(Change)) er
 // follow lists and watches one kind until ctx ends. This is the reflector's own loop, but that a kind that is refused
 // and not needed is asked for at a slow pace.
 func (c *Client) follow(ctx context.Context, s *store) {
-	backoff, clock := c.pace.backoff(), &contextClock{done: ctx.Done()}
+	backoff, clock := c.pace.backoff(), &retryClock{done: ctx.Done(), link: c.link}
 	r := cache.NewReflectorWithOptions(c.listWatch(s.kind), nil, s, cache.ReflectorOptions{
 		Name: s.kind.resource, TypeDescription: s.kind.name, Clock: clock, Backoff: &backoff,
 	})
@@ -58,29 +58,33 @@ func (c *Client) follow(ctx context.Context, s *store) {
 		err := r.ListAndWatchWithContext(ctx)
 		s.link.ended()
 		next := delay()
+		if err != nil {
+			s.failed(err)
+		}
 		if s.kind.optional && faultOf(err) == refused {
-			s.refuse(err)
 			next = wait.Jitter(c.pace.slow, 1)
 		}
 		<-clock.After(next)
 	}
 }
 
-// contextClock is real time that no longer waits once a context is done. The reflector waits without looking at its
-// context while the server refuses connections.
-type contextClock struct {
+// retryClock is real time, but that a wait is over when a context is done, or when the server is found again. The
+// reflector waits by it between two tries, and looks at its context only then.
+type retryClock struct {
 	clock.RealClock
 	done <-chan struct{}
+	link *link
 }
 
-// After gives the time after d, or at the end of the context.
-func (c *contextClock) After(d time.Duration) <-chan time.Time {
-	out := make(chan time.Time, 1)
+// After gives the time when the wait is over.
+func (c *retryClock) After(d time.Duration) <-chan time.Time {
+	out, woken := make(chan time.Time, 1), c.link.waker()
 	go func() {
 		t := time.NewTimer(d)
 		defer t.Stop()
 		select {
 		case <-c.done:
+		case <-woken:
 		case <-t.C:
 		}
 		out <- time.Now()
