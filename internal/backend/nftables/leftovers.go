@@ -27,8 +27,9 @@ type guardChain struct {
 	rules  int
 	// ours is set if one of the rules is the proxy's, and kubelet if that is at work.
 	ours, kubelet bool
-	held          bool
-	jumps         []wire.Rule
+	// held is set if rules of others lead there, and needed if loopback addresses are routed still.
+	held, needed bool
+	jumps        []wire.Rule
 }
 
 func newOfIPTables(family uint8, name string) *ofIPTables {
@@ -102,8 +103,10 @@ func (t *ofIPTables) addRule(r wire.Rule, message []byte) {
 	}
 }
 
-// goes reports whether KUBE-FIREWALL is the proxy's alone.
-func (g *guardChain) goes() bool { return g.exists && g.rules == 1 && g.ours && !g.kubelet && !g.held }
+// goes reports whether KUBE-FIREWALL is the proxy's alone, and not needed.
+func (g *guardChain) goes() bool {
+	return g.exists && g.rules == 1 && g.ours && !g.kubelet && !g.held && !g.needed
+}
 
 // found tells what there is, "" for nothing.
 func (t *ofIPTables) found() string {

@@ -12,8 +12,8 @@ import (
 
 // CleanupIPTables removes the chains that kube-proxy or mode iptables left in the tables of iptables-nft, and tells which
 // there were. It needs no program. The tables of legacy iptables are not among nf_tables, and so not looked at. Chains
-// that rules of others lead to stay, emptied, which is an error; and KUBE-FIREWALL stays where kubelet is at work, or
-// where others have rules in it.
+// that rules of others lead to stay, emptied, which is an error; and KUBE-FIREWALL stays where kubelet is at work, where
+// others have rules in it, or where the kernel cannot be told to route loopback addresses no longer, which is an error too.
 func (b *Backend) CleanupIPTables(ctx context.Context) (removed []string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -47,7 +47,9 @@ func (b *Backend) removeIPTable(ctx context.Context, family uint8, name string) 
 			return found, nil
 		}
 		maps.Copy(t.held, held)
+		unrouted := b.unrouteAhead(t)
 		busy, err := b.tryRemove(ctx, t)
+		err = errors.Join(err, unrouted)
 		if len(busy) == 0 || held[busy[0]] {
 			if err = cmp.Or(err, t.errHeld()); err != nil {
 				err = fmt.Errorf("clean up %s: %w", t, err)
@@ -87,17 +89,25 @@ func (b *Backend) readIPTable(ctx context.Context, family uint8, name string) (*
 	return t, nil
 }
 
+// unrouteAhead has the kernel no longer route loopback addresses if the guard is about to go: packets to them must not get
+// in between. If that fails the guard stays.
+func (b *Backend) unrouteAhead(t *ofIPTables) error {
+	if !t.guard.goes() || b.localhost {
+		return nil
+	}
+	err := b.unroute()
+	t.guard.needed = err != nil
+	return err
+}
+
 // tryRemove removes what can go, and tells as well which chains something else leads to.
 func (b *Backend) tryRemove(ctx context.Context, t *ofIPTables) (busy []string, err error) {
-	if t.guard.goes() && b.deps.RouteLocalnet != nil && !b.localhost {
-		// The guard goes after what it guards: packets to loopback addresses must not get in between.
-		if err := b.deps.RouteLocalnet(false); err != nil {
-			return nil, err
-		}
-	}
 	batch := wire.NewBatchFor(t.family, t.name)
 	limit := min(loadBatch, b.socket.Limit()-batchRest)
 	send := func() error {
+		if batch.Empty() {
+			return nil
+		}
 		err := b.socket.Commit(ctx, batch.Finish())
 		if err == nil {
 			b.ours++

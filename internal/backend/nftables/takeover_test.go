@@ -2,6 +2,7 @@ package nftables
 
 import (
 	"bytes"
+	"errors"
 	"net/netip"
 	"os/exec"
 	"strings"
@@ -117,6 +118,30 @@ COMMIT
 		if strings.Contains(saved, gone) {
 			t.Errorf("%s is left:\n%s", gone, saved)
 		}
+	}
+}
+
+// The guard of loopback addresses stays as long as they are routed, and nothing else does.
+func TestCleanupIPTablesSparesGuardThatIsNeeded(t *testing.T) {
+	b := inKernel(t)
+	restore(t, strings.ReplaceAll(leftByProxy, "TO", "10.244.1.9"))
+	fail := errReadOnly
+	b.deps.RouteLocalnet = func(bool) error { return fail }
+	for range 2 { // the second finds the guard alone
+		if _, err := b.CleanupIPTables(t.Context()); !errors.Is(err, errReadOnly) {
+			t.Errorf("error is %v", err)
+		}
+		saved := succeed(t, exec.Command("iptables-nft-save"))
+		if strings.Contains(saved, "KUBE-SERVICES") || !strings.Contains(saved, "-A KUBE-FIREWALL") || strings.Count(saved, "-j KUBE-FIREWALL") != 2 {
+			t.Errorf("left:\n%s", saved)
+		}
+	}
+	fail = nil
+	if _, err := b.CleanupIPTables(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if saved := succeed(t, exec.Command("iptables-nft-save")); strings.Contains(saved, "KUBE-FIREWALL") {
+		t.Errorf("left:\n%s", saved)
 	}
 }
 
