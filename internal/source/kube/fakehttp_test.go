@@ -35,7 +35,7 @@ func (f *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case f.chance("refuse", faults.refuse):
 		sendStatus(w, apierrors.NewInternalError(fmt.Errorf("etcd is away")).Status())
 	case q.Get("watch") == "":
-		f.serveList(w, r, s)
+		f.serveList(w, r, s, faults.gone)
 	default:
 		f.serveWatch(w, r, s)
 	}
@@ -66,7 +66,7 @@ func (f *fakeServer) encode(mediaType string, o runtime.Object) []byte {
 	return b.Bytes()
 }
 
-func (f *fakeServer) serveList(w http.ResponseWriter, r *http.Request, s selector) {
+func (f *fakeServer) serveList(w http.ResponseWriter, r *http.Request, s selector, gone float64) {
 	f.count("list")
 	q := r.URL.Query()
 	token := q.Get("continue")
@@ -79,7 +79,7 @@ func (f *fakeServer) serveList(w http.ResponseWriter, r *http.Request, s selecto
 		f.mu.Lock()
 		objects = f.pages[token]
 		f.mu.Unlock()
-		if f.chance("gone page", f.faults.gone) {
+		if f.chance("gone page", gone) {
 			sendStatus(w, apierrors.NewResourceExpired("the continue token is too old").Status())
 			return
 		}

@@ -209,7 +209,7 @@ func randomFaults(rng *rand.Rand) faults {
 		return rng.Float64() * most
 	}
 	f := faults{
-		refuse: some(0.5), break_: some(0.5), gone: some(0.5), noStreams: some(1),
+		refuse: some(0.5), break_: some(0.5), gone: some(1), noStreams: some(1),
 		cut: some(0.2), end: some(0.2), bookmark: some(1), pause: some(0.2), down: rng.IntN(8) == 0,
 	}
 	if rng.IntN(4) == 0 {
