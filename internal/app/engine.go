@@ -7,6 +7,7 @@ import (
 
 	"sluice/internal/backend"
 	"sluice/internal/config"
+	"sluice/internal/metrics"
 	"sluice/internal/plan"
 	"sluice/internal/reconcile"
 )
@@ -63,6 +64,7 @@ func (d *daemon) runEngine(ctx context.Context, e *engine, planner *plan.Planner
 		Planned: d.planned, Observer: d.metrics, Log: d.Log.Logger,
 	})
 	d.metrics.SetMode(e.name())
+	d.metrics.Ask(d.metricsSource(e, loop))
 	d.board.started(e.name(), e.backend, loop)
 	var parts sync.WaitGroup
 	parts.Go(func() { loop.Run(ctx, d.events) })
@@ -94,4 +96,21 @@ func (d *daemon) stand(ctx context.Context, e *engine, stands <-chan struct{}) {
 func (d *daemon) planned(p *plan.Plan, changes plan.Changes) {
 	d.checks.Update(p, changes)
 	d.board.planned(p, changes)
+	d.metrics.Planned(changes)
+}
+
+// metricsSource is what a scrape asks while e works.
+func (d *daemon) metricsSource(e *engine, loop *reconcile.Loop) metrics.Source {
+	s := metrics.Source{
+		Health: loop.Health, Pending: loop.Pending,
+		States: func() map[reconcile.State]int { return loop.Summary().Ports },
+		Connected: func() (connected, ok bool) {
+			api := d.source.state()
+			return api != nil && api.Connected, api != nil
+		},
+	}
+	if counter, ok := e.backend.(backend.Counter); ok {
+		s.Connections = counter.Connections
+	}
+	return s
 }

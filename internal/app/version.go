@@ -55,5 +55,5 @@ func (v version) text(w io.Writer) error {
 // metricsInfo is what the metrics tell of this program.
 func metricsInfo(c config.Config) metrics.Info {
 	v := readVersion()
-	return metrics.Info{Version: v.Version, Commit: v.Commit, Go: v.Go, Platform: v.Platform, Features: c.Features}
+	return metrics.Info{Version: v.Version, Commit: v.Commit, Go: v.Go, Platform: v.Platform, Features: c.Features, Stage: config.FeatureStage}
 }

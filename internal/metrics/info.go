@@ -12,6 +12,8 @@ type Info struct {
 	Version, Commit, Go, Platform string
 	// Features are the feature gates, and whether each is on.
 	Features map[string]bool
+	// Stage tells how far a gate has come: ALPHA, BETA, GA, DEPRECATED. It may be nil if there are no Features.
+	Stage func(gate string) string
 }
 
 var majorMinor = regexp.MustCompile(`^v(\d+)\.(\d+)\.`)
@@ -28,11 +30,15 @@ func (i Info) build() prometheus.Collector {
 	return g
 }
 
-// features has a gauge for each gate. How far a gate has come is Kubernetes' business, and not told.
+// features has a gauge for each gate. The stage of those that are generally available is empty, as in Kubernetes.
 func (i Info) features() prometheus.Collector {
 	g := newGaugeVec("kubernetes_feature_enabled", "1 for a feature gate that is on, 0 for one that is off.", "name", "stage")
 	for name, on := range i.Features {
-		g.WithLabelValues(name, "").Set(one(on))
+		stage := i.Stage(name)
+		if stage == "GA" {
+			stage = ""
+		}
+		g.WithLabelValues(name, stage).Set(one(on))
 	}
 	return g
 }

@@ -1,0 +1,217 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice/internal/model"
+	"sluice/internal/plan"
+	"sluice/internal/reconcile"
+)
+
+var start = time.Unix(1_000_000, 0)
+
+func port(name string, edit ...func(*plan.Port)) *plan.Port {
+	p := &plan.Port{ID: plan.PortID{Service: model.Name{Namespace: "default", Name: name}, Port: "http", Protocol: model.TCP}}
+	for _, e := range edit {
+		e(p)
+	}
+	return p
+}
+
+func dropsOutside(p *plan.Port) { p.External[plan.ClientOutside].Action = plan.Drop }
+
+// used are metrics of a mode after each thing happened once.
+func used(mode string) *Metrics {
+	m := New(mode, Info{Version: "v1.2.3", Features: map[string]bool{"A": true}, Stage: func(string) string { return "BETA" }})
+	s := Source{
+		Health:    func() (h reconcile.Health) { h.Family[0].Asked, h.Family[1].Asked = start, start; return h },
+		Pending:   func() (services, slices int) { return 3, 4 },
+		States:    func() map[reconcile.State]int { return map[reconcile.State]int{reconcile.Done: 5} },
+		Connected: func() (connected, ok bool) { return true, true },
+	}
+	if mode == "nftables" {
+		s.Connections = func(context.Context) (map[plan.PortID]uint64, error) {
+			return map[plan.PortID]uint64{port("a").ID: 7}, nil
+		}
+	}
+	m.Ask(s)
+	m.Answered("healthz", 200)
+	m.Answered("livez", 503)
+	m.Request("GET", "200", "api:6443", time.Second)
+	m.Absorbed(1, 2)
+	m.Planned(plan.Changes{Ports: []plan.Change{{New: port("a", dropsOutside)}}})
+	m.Applied(reconcile.Applied{Start: start, End: start.Add(time.Second), Written: 8, Restored: 2, Refused: 1})
+	m.Swept(time.Second, [2]int{1, 0}, nil)
+	return m
+}
+
+type family struct {
+	kind   string
+	labels []string // sorted
+}
+
+func families(t *testing.T, m *Metrics) map[string]family {
+	t.Helper()
+	all, err := m.gatherer().Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]family{}
+	for _, f := range all {
+		one := family{kind: strings.ToLower(f.GetType().String())}
+		for _, l := range f.Metric[0].Label {
+			one.labels = append(one.labels, l.GetName())
+		}
+		slices.Sort(one.labels)
+		found[f.GetName()] = one
+	}
+	return found
+}
+
+func text(m *Metrics) string {
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	return w.Body.String()
+}
+
+func wantLines(t *testing.T, m *Metrics, lines ...string) {
+	t.Helper()
+	all := text(m)
+	for _, l := range lines {
+		if !strings.Contains(all, "\n"+l+"\n") {
+			t.Errorf("there is no line %q", l)
+		}
+	}
+}
+
+func TestValues(t *testing.T) {
+	m := used("nftables")
+	m.Applied(reconcile.Applied{
+		Start: start, End: start.Add(2 * time.Second), Failed: [2]bool{false, true}, Full: true,
+		Programmed: []reconcile.Programmed{{Family: model.IPv4, Took: 300 * time.Millisecond}},
+	})
+	m.Pinged()
+	wantLines(t, m,
+		`kubeproxy_sync_proxy_rules_duration_seconds_count{ip_family="IPv4"} 2`,
+		`kubeproxy_sync_full_proxy_rules_duration_seconds_sum{ip_family="IPv4"} 2`,
+		`kubeproxy_sync_partial_proxy_rules_duration_seconds_sum{ip_family="IPv6"} 1`,
+		`kubeproxy_sync_proxy_rules_last_timestamp_seconds{ip_family="IPv4"} 1.000002e+06`,
+		`kubeproxy_sync_proxy_rules_last_timestamp_seconds{ip_family="IPv6"} 1.000001e+06`,
+		`kubeproxy_sync_proxy_rules_nftables_sync_failures_total{ip_family="IPv6"} 1`,
+		`kubeproxy_sync_proxy_rules_nftables_sync_failures_total{ip_family="IPv4"} 0`,
+		`kubeproxy_network_programming_duration_seconds_bucket{ip_family="IPv4",le="0.25"} 0`,
+		`kubeproxy_network_programming_duration_seconds_bucket{ip_family="IPv4",le="0.5"} 1`,
+		`kubeproxy_sync_proxy_rules_no_local_endpoints_total{ip_family="IPv4",traffic_policy="external"} 1`,
+		`kubeproxy_sync_proxy_rules_no_local_endpoints_total{ip_family="IPv4",traffic_policy="internal"} 0`,
+		`kubeproxy_sync_proxy_rules_endpoint_changes_total 2`,
+		`kubeproxy_sync_proxy_rules_endpoint_changes_pending 4`,
+		`kubeproxy_proxy_livez_total{code="503"} 1`,
+		`kubeproxy_conntrack_reconciler_deleted_entries_total{ip_family="IPv4"} 1`,
+		`sluice_service_connections_total{ip_family="IPv4",name="a",namespace="default",port="http",protocol="TCP"} 7`,
+		`sluice_service_ports{ip_family="IPv4"} 1`,
+		`sluice_restored_objects_total 2`,
+		`sluice_repairs_total 1`,
+		`kubernetes_feature_enabled{name="A",stage="BETA"} 1`,
+	)
+	m.Planned(plan.Changes{Ports: []plan.Change{{Old: port("a", dropsOutside)}}})
+	wantLines(t, m,
+		`kubeproxy_sync_proxy_rules_no_local_endpoints_total{ip_family="IPv4",traffic_policy="external"} 0`,
+		`sluice_service_ports{ip_family="IPv4"} 0`)
+	w := httptest.NewRecorder()
+	m.SLIs().ServeHTTP(w, httptest.NewRequest("GET", "/metrics/slis", nil))
+	if want := `kubernetes_healthchecks_total{name="ping",status="success",type="healthz"} 1`; !strings.Contains(w.Body.String(), want) {
+		t.Errorf("SLIs %s, want %s", w.Body, want)
+	}
+}
+
+func TestUnknownIsAbsent(t *testing.T) {
+	all := text(New("iptables", Info{}))
+	for _, absent := range []string{"last_timestamp", "last_queued", "_pending", "connections", "api_connected", "nftables", "feature"} {
+		if strings.Contains(all, absent) {
+			t.Errorf("%s is told, and nothing is known of it", absent)
+		}
+	}
+}
+
+func TestModeChangesLive(t *testing.T) {
+	m := used("iptables")
+	m.SetMode("nftables")
+	all := text(m)
+	if strings.Contains(all, "iptables_restore_failures") || !strings.Contains(all, "nftables_sync_failures") {
+		t.Error("the metrics of the former mode are still told, or those of the present one are not")
+	}
+}
+
+// No counter falls, whoever comes and goes, and there are no more than maxNamed series.
+func TestConnectionsAreBoundedAndOnlyGrow(t *testing.T) {
+	counts := map[plan.PortID]uint64{}
+	for i := range 2 * maxNamed {
+		counts[numbered(i)] = uint64(i)
+	}
+	var c connections
+	c.update(counts)
+	if len(c.named) != maxNamed || !c.named[numbered(2*maxNamed-1)] || c.named[numbered(0)] {
+		t.Fatalf("%d are named, want the %d busiest", len(c.named), maxNamed)
+	}
+	next := map[plan.PortID]uint64{}
+	for id, n := range counts {
+		next[id] = n + 10
+	}
+	delete(next, numbered(2*maxNamed-1)) // a named one
+	delete(next, numbered(0))            // another
+	next[plan.PortID{Port: "fresh"}] = 5
+	before := c.other
+	c.update(next)
+	if want := before + 10*(maxNamed-1); c.other != want {
+		t.Errorf("other is %d, want %d", c.other, want)
+	}
+	if !c.named[plan.PortID{Port: "fresh"}] || len(c.named) != maxNamed {
+		t.Error("the free series is not the newcomer's")
+	}
+}
+
+func numbered(i int) plan.PortID {
+	return plan.PortID{Service: model.Name{Namespace: "n", Name: strings.Repeat("x", i%7)}, Port: string(rune('a' + i))}
+}
+
+// However many scrapes there are, the backend is asked now and then, and an error leaves what was known.
+func TestCountsAreKept(t *testing.T) {
+	asked := 0
+	m := New("nftables", Info{})
+	m.Ask(Source{Connections: func(context.Context) (map[plan.PortID]uint64, error) {
+		if asked++; asked > 1 {
+			return nil, errors.New("busy")
+		}
+		return map[plan.PortID]uint64{port("a").ID: 7}, nil
+	}})
+	for range 10 {
+		text(m)
+	}
+	if asked != 1 {
+		t.Errorf("asked %d times", asked)
+	}
+	m.asked.connections.read = start
+	if !strings.Contains(text(m), `name="a",namespace="default"`) || asked != 2 {
+		t.Errorf("after an error the former counts are gone, asked %d times", asked)
+	}
+}
+
+// BenchmarkApplied is what an Apply of one endpoint costs here.
+func BenchmarkApplied(b *testing.B) {
+	m := used("nftables")
+	a := reconcile.Applied{Start: start, End: start.Add(time.Millisecond), Written: 1, Programmed: []reconcile.Programmed{{Took: time.Millisecond}}}
+	p := port("a")
+	changes := plan.Changes{Ports: []plan.Change{{Old: p, New: p}}}
+	b.ReportAllocs()
+	for b.Loop() {
+		m.Absorbed(0, 1)
+		m.Planned(changes)
+		m.Applied(a)
+	}
+}
