@@ -40,7 +40,7 @@ func startControlPlane(t testing.TB, host *lab.Host, folder string, o Options) *
 	if err := os.WriteFile(p.file("audit-policy.yaml"), []byte(auditPolicy), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.MkdirTemp("/run", "etcd-") // in memory, and gone with the tests' mounts
+	data, err := os.MkdirTemp("/run", "etcd-") //nolint:usetesting // this one is in memory, and gone with the tests' mounts
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -68,10 +69,8 @@ func (m Metrics) synced() error {
 	if len(done) == 0 {
 		return fmt.Errorf("there is no %s", last)
 	}
-	for _, at := range done {
-		if at == 0 {
-			return fmt.Errorf("one of %s is 0", last)
-		}
+	if slices.Contains(done, 0) {
+		return fmt.Errorf("one of %s is 0", last)
 	}
 	for _, name := range []string{"kubeproxy_sync_proxy_rules_service_changes_pending", "kubeproxy_sync_proxy_rules_endpoint_changes_pending"} {
 		if n := m.Sum(name); n != 0 {

@@ -42,14 +42,14 @@ func newAuthority() (keyPair, error) {
 }
 
 // issue makes a certificate that serves as a server's and as a client's.
-func (ca keyPair) issue(id identity) (keyPair, error) {
+func (p keyPair) issue(id identity) (keyPair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return keyPair{}, err
 	}
 	template := certificate(id)
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
-	return sign(template, key, ca.cert, ca.key)
+	return sign(template, key, p.cert, p.key)
 }
 
 func certificate(id identity) *x509.Certificate {

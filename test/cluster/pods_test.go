@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	discovery "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -152,6 +153,17 @@ func TestSetNodeAddresses(t *testing.T) {
 			t.Errorf("%s: %s", to, o)
 		}
 	}
+}
+
+// Nothing of a cluster is left in the test program when its test has ended.
+func TestNothingIsLeft(t *testing.T) {
+	before := goleak.IgnoreCurrent()
+	t.Run("cluster", func(t *testing.T) {
+		c := cluster.Start(t, cluster.Options{})
+		c.Apply(t, web)
+		c.WaitPods(t, "default", "app=web", 3)
+	})
+	goleak.VerifyNone(t, before)
 }
 
 // Many pods are no matter of minutes.

@@ -90,7 +90,7 @@ func childMemory(pid int) (sum int64, err error) {
 		if err != nil {
 			continue // a thread that has ended
 		}
-		for _, f := range strings.Fields(string(text)) {
+		for f := range strings.FieldsSeq(string(text)) {
 			child, err := strconv.Atoi(f)
 			if err != nil {
 				return 0, err
