@@ -8,7 +8,7 @@ type Phase uint8
 // The phases.
 const (
 	Read    Phase = iota // what the kernel has
-	Compare              // with what it should have, and encode the difference
+	Compare              // it with what it should have, and encode the difference
 	Write                // the difference
 	phases
 )
@@ -27,4 +27,11 @@ func (p *Phases) Since(start time.Time, phase Phase) (now time.Time) {
 	now = time.Now()
 	p[phase] += now.Sub(start)
 	return now
+}
+
+// Add adds those of another part of the same Apply.
+func (p *Phases) Add(more Phases) {
+	for phase, took := range more {
+		p[phase] += took
+	}
 }

@@ -59,7 +59,7 @@ func (m *Metrics) SetMode(mode string) { m.mode.Store(m.modes[mode]) }
 // Ask has a scrape ask s from now on.
 func (m *Metrics) Ask(s Source) { m.asked.source.Store(&s) }
 
-// Gather collects all numbers as they are now.
+// gatherer collects all numbers as they are now.
 func (m *Metrics) gatherer() prometheus.Gatherers {
 	all := prometheus.Gatherers{m.common}
 	if mode := m.mode.Load(); mode != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/backend"
 	"sluice/internal/model"
 	"sluice/internal/plan"
 	"sluice/internal/reconcile"
@@ -46,7 +47,7 @@ func used(mode string) *Metrics {
 	m.Request("GET", "200", "api:6443", time.Second)
 	m.Absorbed(1, 2)
 	m.Planned(plan.Changes{Ports: []plan.Change{{New: port("a", dropsOutside)}}})
-	m.Applied(reconcile.Applied{Start: start, End: start.Add(time.Second), Written: 8, Restored: 2, Refused: 1})
+	m.Applied(reconcile.Applied{Start: start, End: start.Add(time.Second), Written: 8, Restored: 2, Refused: 1, Phases: backend.Phases{backend.Write: time.Second}})
 	m.Swept(time.Second, [2]int{1, 0}, nil)
 	return m
 }
@@ -117,6 +118,8 @@ func TestValues(t *testing.T) {
 		`sluice_service_ports{ip_family="IPv4"} 1`,
 		`sluice_restored_objects_total 2`,
 		`sluice_repairs_total 1`,
+		`sluice_apply_phase_duration_seconds_sum{phase="write"} 1`,
+		`sluice_apply_phase_duration_seconds_count{phase="read"} 0`,
 		`kubernetes_feature_enabled{name="A",stage="BETA"} 1`,
 	)
 	m.Planned(plan.Changes{Ports: []plan.Change{{Old: port("a", dropsOutside)}}})
@@ -205,7 +208,7 @@ func TestCountsAreKept(t *testing.T) {
 // BenchmarkApplied is what an Apply of one endpoint costs here.
 func BenchmarkApplied(b *testing.B) {
 	m := used("nftables")
-	a := reconcile.Applied{Start: start, End: start.Add(time.Millisecond), Written: 1, Programmed: []reconcile.Programmed{{Took: time.Millisecond}}}
+	a := reconcile.Applied{Start: start, End: start.Add(time.Millisecond), Written: 1, Phases: backend.Phases{1, 1, 1}, Programmed: []reconcile.Programmed{{Took: time.Millisecond}}}
 	p := port("a")
 	changes := plan.Changes{Ports: []plan.Change{{Old: p, New: p}}}
 	b.ReportAllocs()

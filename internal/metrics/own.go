@@ -3,6 +3,7 @@ package metrics
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"sluice/internal/backend"
 	"sluice/internal/model"
 	"sluice/internal/plan"
 	"sluice/internal/reconcile"
@@ -15,6 +16,8 @@ type own struct {
 	refused           prometheus.Gauge
 	repairs, restored prometheus.Counter
 	written           prometheus.Counter
+	phases            *prometheus.HistogramVec
+	phase             [len(backend.AllPhases)]prometheus.Observer
 }
 
 func newOwn() (o own) {
@@ -26,11 +29,18 @@ func newOwn() (o own) {
 	o.repairs = newCounter("sluice_repairs_total", "Times that rules were restored which somebody else had changed.")
 	o.restored = newCounter("sluice_restored_objects_total", "Chains, rules and elements that were restored.")
 	o.written = newCounter("sluice_written_objects_total", "Chains, rules and elements that were added, changed or removed.")
+	o.phases = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "sluice_apply_phase_duration_seconds", Help: "What the time to bring the rules up to date went into.",
+		Buckets: prometheus.ExponentialBuckets(0.00001, 4, 12),
+	}, []string{"phase"})
+	for _, p := range backend.AllPhases {
+		o.phase[p] = o.phases.WithLabelValues(p.String())
+	}
 	return o
 }
 
 func (o *own) all() []prometheus.Collector {
-	return []prometheus.Collector{o.ports, o.refused, o.repairs, o.restored, o.written}
+	return []prometheus.Collector{o.ports, o.refused, o.repairs, o.restored, o.written, o.phases}
 }
 
 func (o *own) planned(p *plan.Port, by float64) { o.planByFamily[p.ID.Family].Add(by) }
@@ -38,6 +48,11 @@ func (o *own) planned(p *plan.Port, by float64) { o.planByFamily[p.ID.Family].Ad
 func (o *own) applied(a reconcile.Applied) {
 	o.refused.Set(float64(a.Refused))
 	o.written.Add(float64(a.Written))
+	for p, took := range a.Phases {
+		if took > 0 {
+			o.phase[p].Observe(took.Seconds())
+		}
+	}
 	if a.Restored > 0 {
 		o.repairs.Inc()
 		o.restored.Add(float64(a.Restored))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"sync"
+	"time"
 
 	"sluice/internal/backend"
 	"sluice/internal/kernel/iptexec"
@@ -92,6 +93,7 @@ func (b *Backend) Apply(ctx context.Context, r backend.Ruleset, req backend.Requ
 		}
 		total.Written += result.Written
 		total.Former = append(total.Former, result.Former...)
+		total.Phases.Add(result.Phases)
 		for _, object := range result.Restored {
 			total.Restored = append(total.Restored, f.String()+" "+object)
 		}
@@ -117,6 +119,7 @@ func (s *side) apply(ctx context.Context, f *family, req backend.Request) (total
 		total.Written += result.Written
 		total.Restored = append(total.Restored, result.Restored...)
 		total.Former = append(total.Former, result.Former...)
+		total.Phases.Add(result.Phases)
 		port, refused := refusedPort(err)
 		stays, is := aside[port]
 		switch {
@@ -134,7 +137,7 @@ func (s *side) apply(ctx context.Context, f *family, req backend.Request) (total
 
 // applyOnce tells as well what it wrote, or was to write.
 func (s *side) applyOnce(ctx context.Context, f *family, aside aside, recheck bool) (result backend.Result, d delta, err error) {
-	first := !s.known
+	first, start := !s.known, time.Now()
 	read, err := s.mustRead(f.setAside(aside, s.shadow), recheck)
 	if err == nil && read {
 		result.Restored, err = s.refresh(ctx, f.chains)
@@ -143,18 +146,21 @@ func (s *side) applyOnce(ctx context.Context, f *family, aside aside, recheck bo
 		result.Former = f.former(s.shadow)
 		s.localnet.find(s.shadow)
 	}
+	start = result.Phases.Since(start, backend.Read)
 	if err != nil {
 		s.forget()
 		return result, d, err
 	}
 	f = s.localnet.unrouteBefore(f, recheck).setAside(aside, s.shadow)
 	d = s.delta(f)
+	start = result.Phases.Since(start, backend.Compare)
 	if d.size() == 0 {
 		return result, d, nil
 	}
 	if result.Written, err = s.write(ctx, d); err != nil {
 		err = f.blame(err, d, refusedLine(err))
 	}
+	result.Phases.Since(start, backend.Write)
 	return result, d, err
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"syscall"
+	"time"
 
 	"sluice/internal/backend"
 	"sluice/internal/kernel/nfnl"
@@ -39,6 +40,8 @@ type Backend struct {
 
 	batch *wire.Batch
 	delta delta
+	// writing is how long the kernel took for transactions since that was last looked at.
+	writing time.Duration
 }
 
 // doubt is about whether the kernel has what it is known to have.
@@ -176,10 +179,24 @@ func (a *run) once(ctx context.Context) error {
 	default:
 		a.unrouteBefore(a.known.structure.guardsLoopback())
 	}
-	if err := find(ctx); err != nil {
-		return err
+	a.writing = 0
+	start := time.Now()
+	err := find(ctx)
+	start = a.spent(start, backend.Read)
+	if err == nil {
+		err = a.changes(ctx)
+		a.spent(start, backend.Compare)
 	}
-	return a.changes(ctx)
+	return err
+}
+
+// spent notes what the time since start went into, beside what the kernel took to write.
+func (a *run) spent(start time.Time, phase backend.Phase) (now time.Time) {
+	now = a.result.Phases.Since(start, phase)
+	a.result.Phases[phase] -= a.writing
+	a.result.Phases[backend.Write] += a.writing
+	a.writing = 0
+	return now
 }
 
 // commit has the kernel take the batch. The error names what it is about. An empty one would be no transaction, and must
@@ -188,7 +205,9 @@ func (b *Backend) commit(ctx context.Context) error {
 	if b.batch.Empty() {
 		return nil
 	}
+	start := time.Now()
 	err := b.socket.Commit(ctx, b.batch.Finish())
+	b.writing += time.Since(start)
 	switch {
 	case err == nil:
 		b.ours++
