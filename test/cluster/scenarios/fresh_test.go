@@ -47,6 +47,8 @@ func (b *bench) fresh(t *testing.T, p *cluster.Proxy) error {
 		return err
 	case b.objects(t) != objects:
 		return errMoved
+	case len(status.Ports) == 0:
+		t.Fatalf("%s serves nothing, so that there is nothing to compare", p.Name)
 	case status.Applied.Written > 0:
 		t.Fatalf("%s was started anew and wrote %d objects:\n%s", p.Name, status.Applied.Written, tail(p.Log()))
 	}

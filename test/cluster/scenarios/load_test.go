@@ -98,14 +98,15 @@ spec:
   ports: [{port: 53, targetPort: 8080, protocol: UDP}]
 `
 
-// steadyLoads are the clients, 100 connections a second together.
+// steadyLoads are the clients, 100 connections a second together. None comes to a node port of node-a, whose mode serves
+// these at the node's first address only: there is a scenario in which that changes.
 const steadyLoads = `
 pod tcp:80/TCP
 node tcp:80/TCP
 pod udp:53/UDP
-outside node:32700/TCP
+outside node:32700/TCP on node-b
 outside 192.0.2.250:80/TCP on node-a
-node node4:32700/TCP
+node node4:32700/TCP on node-b
 `
 
 // steady starts the load that lasts as long as all scenarios.

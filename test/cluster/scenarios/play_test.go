@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"sluice/test/cluster"
 )
 
@@ -47,9 +50,10 @@ func verbs() map[string]struct {
 		"healthz": {"[on NODE] CODE TEXT", (*player).healthz},
 		"metric":  {"[on NODE] SERIES =|>|< NUMBER", (*player).metric},
 		"logs":    {"[on NODE] TEXT", (*player).logs},
-		"get":     {"PORT PATH [on NODE] = CODE TEXT", (*player).get},
-		"events":  {"TEXT", (*player).events},
-		"sleep":   {"DURATION", (*player).sleep},
+		// A load balancer, which is outside, asks the node at its port.
+		"probe":  {"PORT [on NODE] CODE TEXT", (*player).probe},
+		"events": {"TEXT", (*player).events},
+		"sleep":  {"DURATION", (*player).sleep},
 	}
 }
 
@@ -151,6 +155,15 @@ func (p *player) configure(t *testing.T, args []string) {
 }
 
 func (p *player) address(t *testing.T, args []string) { p.SetNodeAddresses(t, args[0], args[1:]...) }
+
+func (p *player) edit(t *testing.T, args []string) {
+	for n := range portNumber(t, args[1]) {
+		patch := fmt.Sprintf(`{"metadata": {"annotations": {"edited": "%d"}}}`, n)
+		if _, err := p.Client.CoreV1().Services(p.name).Patch(t.Context(), args[0], types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
 
 func (p *player) sleep(t *testing.T, args []string) {
 	d, err := time.ParseDuration(args[0])

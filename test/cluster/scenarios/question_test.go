@@ -49,14 +49,11 @@ func (p *player) parseQuestion(t *testing.T, args []string) (q question) {
 	q.clients = strings.Split(args[0], ",")
 	to, protocol, _ := strings.Cut(args[1], "/")
 	at := strings.LastIndexByte(to, ':')
-	port, err := netip.ParseAddrPort("0.0.0.0" + to[max(at, 0):])
-	if err == nil {
-		q.protocol, err = model.ParseProtocol(protocol)
-	}
-	if err != nil {
+	var err error
+	if q.protocol, err = model.ParseProtocol(protocol); err != nil || at < 0 {
 		t.Fatalf("%q: want HOST:PORT/PROTOCOL: %v", args[1], err)
 	}
-	q.host, q.port = to[:at], port.Port()
+	q.host, q.port = to[:at], portNumber(t, to[at+1:])
 	return q
 }
 

@@ -1,14 +1,21 @@
 package scenarios
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"sigs.k8s.io/yaml"
 
+	"sluice/internal/model"
 	"sluice/test/cluster"
 )
 
@@ -46,12 +53,35 @@ func answered(code int, body string, err error, args []string) error {
 	return contains(body, args[1])
 }
 
-func (p *player) get(t *testing.T, args []string) {
-	port, path := args[0], args[1]
-	p.eachSays(t, args[2:], func(proxy *cluster.Proxy, args []string) error {
-		code, body, err := proxy.Get(port, path)
-		return answered(code, body, err, args[1:])
+// probe asks a health check node port as a load balancer does: from outside, at the node's address.
+func (p *player) probe(t *testing.T, args []string) {
+	dial := func(_ context.Context, network, address string) (conn net.Conn, err error) {
+		err = p.Clients().Do(func() (err error) {
+			conn, err = net.Dial(network, address)
+			return err
+		})
+		return conn, err
+	}
+	client := http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}, Timeout: 5 * time.Second}
+	p.eachSays(t, args[1:], func(proxy *cluster.Proxy, want []string) error {
+		at := netip.AddrPortFrom(proxy.Node.Address(model.IPv4), portNumber(t, args[0]))
+		r, err := client.Get("http://" + at.String() + "/")
+		if err != nil {
+			return err
+		}
+		defer func() { _ = r.Body.Close() }()
+		body, err := io.ReadAll(r.Body)
+		return answered(r.StatusCode, string(body), err, want)
 	})
+}
+
+func portNumber(t *testing.T, text string) uint16 {
+	t.Helper()
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return uint16(n)
 }
 
 func (p *player) logs(t *testing.T, args []string) {
