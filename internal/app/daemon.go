@@ -49,7 +49,7 @@ func (in Daemon) Run(ctx context.Context) (err error) {
 	end := b.publish(ctx, claim)
 	defer func() { err = errors.Join(err, end()) }()
 	d := &daemon{
-		Daemon: in, source: src, board: b, metrics: m, machine: hostset.New(in.Log.Logger),
+		Daemon: in, source: src, board: b, metrics: m, machine: hostset.New(in.Log.Logger), atStart: in.Config,
 		events: make(chan reconcile.Event), engines: make(chan *engine),
 	}
 	err = d.start(ctx)
@@ -68,6 +68,7 @@ type daemon struct {
 	links   *link.Handle
 	checks  *health.Server
 	ports   ports
+	atStart config.Config
 	events  chan reconcile.Event
 	// engines are those that take over from the one that runs.
 	engines chan *engine

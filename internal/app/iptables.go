@@ -152,7 +152,7 @@ func (m *iptablesMode) cleanup(ctx context.Context, l leftovers) (removed []stri
 func cleanupLegacy(ctx context.Context, routeLocalnet func(on bool) error) (removed []string, err error) {
 	deps, _, err := iptables.System(ctx, iptexec.Legacy)
 	if errors.Is(err, iptexec.ErrNotInstalled) {
-		return nil, nil // who cannot write such rules has not written any
+		return nil, fmt.Errorf("whether a proxy left rules in legacy iptables cannot be seen: %w", err)
 	}
 	if err != nil {
 		return nil, err

@@ -48,12 +48,12 @@ func forDaemon(set func(on bool) error, log *slog.Logger) func(on bool) error {
 	told := false
 	return func(on bool) error {
 		err := set(on)
-		switch {
-		case err == nil || told:
-		case on:
+		if !on {
+			told = false
+			return err // the guard of the loopback addresses has to stay
+		}
+		if err != nil && !told {
 			log.Warn("node ports do not answer on loopback addresses", "error", err)
-		default:
-			log.Warn("the network may reach loopback addresses, which were opened for node ports", "error", err)
 		}
 		told = err != nil
 		return nil

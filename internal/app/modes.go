@@ -34,8 +34,8 @@ type mode interface {
 
 // leftovers say how to remove what a mode leaves.
 type leftovers struct {
-	routeLocalnet func(on bool) error // nil: somebody needs it
-	keepKubeProxy bool                // spare what kube-proxy may be using
+	routeLocalnet func(on bool) error
+	keepKubeProxy bool // spare what kube-proxy may be using
 }
 
 // modes are all that there are, but for the plan.

@@ -37,9 +37,10 @@ func (d *daemon) follow(ctx context.Context, next config.Config) {
 	if next.Mode == "" {
 		next, _ = next.For(now.Mode) // the kernel can still do what it could
 	}
-	for _, what := range config.Restart(now, next) {
+	for _, what := range config.Restart(d.atStart, next) {
 		d.Log.Warn("this takes effect when sluice starts again", "what", what)
 	}
+	next.Client, next.Plan.NodeName = now.Client, now.Plan.NodeName
 	if err := d.followEngine(ctx, now, next); err != nil {
 		d.Log.Error("the mode stays as it was", "wanted", next.Mode, "error", err)
 		next, _ = next.For(now.Mode)

@@ -182,6 +182,14 @@ func (l *Loop) planned(before plan.Node, changes plan.Changes) {
 	if changes.Empty() {
 		return
 	}
+	l.follow(before, changes)
+	if l.Planned != nil {
+		l.Planned(l.Planner.Plan(), changes)
+	}
+}
+
+// follow does what a change of the plan asks for here.
+func (l *Loop) follow(before plan.Node, changes plan.Changes) {
 	p := l.Planner.Plan()
 	now := time.Now()
 	l.noticeProblems(p, changes)
@@ -193,8 +201,5 @@ func (l *Loop) planned(before plan.Node, changes plan.Changes) {
 	l.pace.changed = true
 	if l.ruleset != nil {
 		l.ruleset.Update(p, changes)
-	}
-	if l.Planned != nil {
-		l.Planned(p, changes)
 	}
 }

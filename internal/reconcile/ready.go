@@ -10,7 +10,7 @@ import (
 // Ready reports whether the planner has all that there is. It is to be called when Run has ended.
 func (l *Loop) Ready() bool { return l.pace.opened }
 
-// takeUp has all that the planner has written: another Loop filled it.
+// takeUp has all that the planner has written: another Loop filled it, and told of it.
 func (l *Loop) takeUp() {
 	p := l.Planner.Plan()
 	changes := plan.Changes{Node: true}
@@ -18,5 +18,5 @@ func (l *Loop) takeUp() {
 		changes.Ports = append(changes.Ports, plan.Change{ID: id, New: p.Ports[id]})
 	}
 	l.pace.opened = true
-	l.planned(p.Node, changes)
+	l.follow(p.Node, changes)
 }
