@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"sluice/internal/testkit/figures"
 	"sluice/internal/testkit/nstest"
 	"sluice/test/churn"
 )
@@ -17,11 +18,11 @@ func BenchmarkChurn(b *testing.B) {
 		for _, failed := range r.Failed {
 			b.Error(failed)
 		}
-		t := grid{head: []string{
+		t := figures.Grid{Head: []string{
 			fmt.Sprintf("%d changes a second, %d Services", c.PerSecond, c.Services),
 			"changes", "writes", "CPU ms for each change", "connections", "failed", "first packets repeated",
 		}}
-		t.add(fmt.Sprintf("%d Services that stay", c.Stable), fmt.Sprint(c.Changes), fmt.Sprint(r.Writes),
+		t.Add(fmt.Sprintf("%d Services that stay", c.Stable), fmt.Sprint(c.Changes), fmt.Sprint(r.Writes),
 			fmt.Sprintf("%.3f", r.CPU.Seconds()*1e3/float64(c.Changes)), fmt.Sprint(r.Connections), fmt.Sprint(len(r.Failed)), fmt.Sprint(r.Repeated))
 		publish(b, "churn", t.String())
 	}

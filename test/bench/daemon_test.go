@@ -12,6 +12,7 @@ import (
 	"sluice/internal/model"
 	"sluice/internal/plan"
 	"sluice/internal/testkit/crowd"
+	"sluice/internal/testkit/figures"
 	"sluice/internal/testkit/nstest"
 )
 
@@ -25,24 +26,24 @@ func BenchmarkDaemon(b *testing.B) {
 	nstest.RequireRoot(b, needsBuffers)
 	for b.Loop() {
 		c := crowd.Crowd{Services: 10_000, Endpoints: *endpoints}
-		t := grid{head: []string{fmt.Sprintf("%d × %d", c.Services, c.Endpoints), "CPU ms", "elapsed ms", "MiB, at its peak", "MiB, afterwards"}}
+		t := figures.Grid{Head: []string{fmt.Sprintf("%d × %d", c.Services, c.Endpoints), "CPU ms", "elapsed ms", "MiB, at its peak", "MiB, afterwards"}}
 		daemonRows(b, &t, c.Services)
 		status := alone(b, c)
-		t.add("planner and backend alone, without manifests", "", "", mebibytes(memory(b, status, "VmHWM")), mebibytes(memory(b, status, "VmRSS")))
+		t.Add("planner and backend alone, without manifests", "", "", mebibytes(memory(b, status, "VmHWM")), mebibytes(memory(b, status, "VmRSS")))
 		publish(b, "daemon", t.String())
 	}
 }
 
 func mebibytes(n int) string { return fmt.Sprintf("%.0f", float64(n)/(1<<20)) }
 
-func daemonRows(b *testing.B, t *grid, services int) {
+func daemonRows(b *testing.B, t *figures.Grid, services int) {
 	b.Helper()
 	f, node := newFolder(b, services), newNode(b)
 	d := &watched{B: b, folder: f, node: node, flags: nftablesFlags()}
 	add := func(what string, costs ...cost) {
 		d.rest()
 		c, status := median(costs), d.proc("status")
-		t.add(what, milliseconds(c.cpu), milliseconds(c.wall), mebibytes(memory(b, status, "VmHWM")), mebibytes(memory(b, status, "VmRSS")))
+		t.Add(what, milliseconds(c.cpu), milliseconds(c.wall), mebibytes(memory(b, status, "VmHWM")), mebibytes(memory(b, status, "VmRSS")))
 	}
 	add("from its start until all is written", d.start())
 	var other, more, less []cost

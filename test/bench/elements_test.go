@@ -7,6 +7,7 @@ import (
 	"sluice/internal/nft"
 	"sluice/internal/nft/wire"
 	"sluice/internal/testkit/crowd"
+	"sluice/internal/testkit/figures"
 	"sluice/internal/testkit/nstest"
 )
 
@@ -51,10 +52,10 @@ func BenchmarkElements(b *testing.B) {
 				costs[i] = quicker(costs[i], took)
 			}
 		}
-		t := grid{head: []string{"elements", "ns each to load", "bytes each to send"}}
+		t := figures.Grid{Head: []string{"elements", "ns each to load", "bytes each to send"}}
 		for i, k := range kinds {
 			n := float64(each[i].elements)
-			t.add(k.what, fmt.Sprintf("%.0f", float64(costs[i].cpu.Nanoseconds())/n), fmt.Sprintf("%.0f", float64(len(each[i].bytes))/n))
+			t.Add(k.what, fmt.Sprintf("%.0f", float64(costs[i].cpu.Nanoseconds())/n), fmt.Sprintf("%.0f", float64(len(each[i].bytes))/n))
 		}
 		publish(b, "elements", t.String())
 	}

@@ -8,6 +8,7 @@ import (
 
 	"sluice/internal/lab"
 	"sluice/internal/testkit/crowd"
+	"sluice/internal/testkit/figures"
 	"sluice/internal/testkit/nstest"
 )
 
@@ -38,7 +39,7 @@ const freeing = 200 * time.Millisecond
 func BenchmarkNFTables(b *testing.B) {
 	nstest.RequireRoot(b, needsBuffers)
 	for b.Loop() {
-		t := &comparison{grid{head: []string{
+		t := &comparison{figures.Grid{Head: []string{
 			"CPU ms", "Sluice", "bare", "÷ bare", "kube-proxy's layout", "÷ Sluice", "Sluice: allocations", "KiB allocated",
 		}}}
 		for _, c := range crowds() {
@@ -49,7 +50,7 @@ func BenchmarkNFTables(b *testing.B) {
 }
 
 // comparison is the table of results.
-type comparison struct{ grid }
+type comparison struct{ figures.Grid }
 
 // compare fills in the rows of one crowd.
 func (t *comparison) compare(b *testing.B, c crowd.Crowd) {
@@ -105,7 +106,7 @@ func (t *comparison) add(what string, ours, bare, proxy []cost) {
 	a, ourCell := cell(ours)
 	r, bareCell := cell(bare)
 	p, proxyCell := cell(proxy)
-	t.grid.add(what, ourCell, bareCell, ratio(a.cpu, r.cpu), proxyCell, ratio(p.cpu, a.cpu), fmt.Sprint(a.allocs), fmt.Sprint(a.bytes>>10))
+	t.Grid.Add(what, ourCell, bareCell, ratio(a.cpu, r.cpu), proxyCell, ratio(p.cpu, a.cpu), fmt.Sprint(a.allocs), fmt.Sprint(a.bytes>>10))
 }
 
 // change is something that happens to one Service. It is done to another one each time.

@@ -16,6 +16,7 @@ import (
 	"sluice/internal/model"
 	"sluice/internal/plan"
 	"sluice/internal/testkit/crowd"
+	"sluice/internal/testkit/figures"
 	"sluice/internal/testkit/nstest"
 )
 
@@ -49,9 +50,9 @@ func BenchmarkPath(b *testing.B) {
 		}
 		routes = append(routes, newRoute(b, "Sluice, 1000 Services, without counting connections", pathCrowd(1000), writeUncounted))
 		interleave(b, routes)
-		t := grid{head: []string{"", "connect: first, p50 µs", "÷ direct", "last", "÷ direct", "connections/s: first", "÷ direct", "last", "÷ direct"}}
+		t := figures.Grid{Head: []string{"", "connect: first, p50 µs", "÷ direct", "last", "÷ direct", "connections/s: first", "÷ direct", "last", "÷ direct"}}
 		for _, r := range routes {
-			t.add(r.row(direct)...)
+			t.Add(r.row(direct)...)
 			r.end(b)
 		}
 		publish(b, "path", t.String())

@@ -11,6 +11,7 @@ import (
 	"sluice/internal/nft"
 	"sluice/internal/nft/wire"
 	"sluice/internal/testkit/crowd"
+	"sluice/internal/testkit/figures"
 	"sluice/internal/testkit/nstest"
 )
 
@@ -18,7 +19,7 @@ import (
 func BenchmarkFlush(b *testing.B) {
 	nstest.RequireRoot(b, needsBuffers)
 	for b.Loop() {
-		t := grid{head: []string{"`nft flush ruleset`", "repaired after ms, median", "longest", "CPU ms of the daemon"}}
+		t := figures.Grid{Head: []string{"`nft flush ruleset`", "repaired after ms, median", "longest", "CPU ms of the daemon"}}
 		for _, n := range []int{10, 5000} {
 			d := newWatched(b, n)
 			var costs []cost
@@ -29,7 +30,7 @@ func BenchmarkFlush(b *testing.B) {
 			longest := slices.MaxFunc(costs, func(x, y cost) int { return int(x.wall - y.wall) })
 			slices.SortFunc(costs, func(x, y cost) int { return int(x.wall - y.wall) })
 			mid := costs[len(costs)/2]
-			t.add(fmt.Sprintf("%d Services × %d", n, *endpoints), milliseconds(mid.wall), milliseconds(longest.wall), milliseconds(mid.cpu))
+			t.Add(fmt.Sprintf("%d Services × %d", n, *endpoints), milliseconds(mid.wall), milliseconds(longest.wall), milliseconds(mid.cpu))
 			d.Stop()
 		}
 		publish(b, "flush", t.String())
@@ -106,13 +107,13 @@ const foreign = 100_000
 func BenchmarkStranger(b *testing.B) {
 	nstest.RequireRoot(b, needsBuffers)
 	for b.Loop() {
-		t := grid{head: []string{fmt.Sprintf("another program adds %d elements to its table", foreign), "its own CPU ms", "CPU ms of the daemon"}}
-		t.add("nobody listens", milliseconds(fillForeign(b, newNode(b)).cpu), "")
+		t := figures.Grid{Head: []string{fmt.Sprintf("another program adds %d elements to its table", foreign), "its own CPU ms", "CPU ms of the daemon"}}
+		t.Add("nobody listens", milliseconds(fillForeign(b, newNode(b)).cpu), "")
 		d := newWatched(b, 10)
 		cpu := d.cpu()
 		writer := fillForeign(b, d.node)
 		d.rest()
-		t.add("Sluice runs", milliseconds(writer.cpu), milliseconds(d.cpu()-cpu))
+		t.Add("Sluice runs", milliseconds(writer.cpu), milliseconds(d.cpu()-cpu))
 		d.Stop()
 		publish(b, "stranger", t.String())
 	}
