@@ -1,8 +1,10 @@
 package swap_test
 
 import (
+	"bytes"
 	"errors"
 	"net/netip"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -80,16 +82,30 @@ func swap(t *testing.T, c *cluster.Cluster, upstream, mode string) {
 	}
 	time.Sleep(while)
 
+	if upstream == "nftables" && mode == "iptables" {
+		// kube-proxy in mode nftables removes chains of iptables before it has written anything, whoever made them.
+		changeMode(t, sluice, mode, upstream)
+		waitGone(t, c, node, serviceChain)
+	}
 	sluice.Stop(t)
 	kubeProxy.Start(t)
 	kubeProxy.WaitSynced(t)
 	t.Log(c.Sluice(t, node, "cleanup", "--keep-kube-proxy"))
 	waitGone(t, c, node, "table inet sluice")
-	if upstream == "nftables" {
-		waitGone(t, c, node, serviceChain)
-	}
 	time.Sleep(while)
 	kubeProxy.Stop(t)
+}
+
+// changeMode edits the configuration file of a proxy that runs.
+func changeMode(t *testing.T, p *cluster.Proxy, from, to string) {
+	t.Helper()
+	text, err := os.ReadFile(p.Config)
+	if err == nil {
+		err = os.WriteFile(p.Config, bytes.Replace(text, []byte("mode: "+from), []byte("mode: "+to), 1), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // serviceChain begins the names of chains of iptables, whose nf_tables variant is what nft lists.
