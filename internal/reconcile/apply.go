@@ -106,9 +106,9 @@ func (l *Loop) logResult(o outcome) {
 	if more := len(o.Restored) - len(named); more > 0 {
 		l.Log.Warn("somebody else changed more; all of it is restored", "more", more)
 	}
-	level := slog.LevelInfo
-	if o.Written == 0 {
-		level = slog.LevelDebug
+	level := slog.LevelDebug // there may be hundreds a second
+	if !l.stands && o.Written > 0 {
+		level = slog.LevelInfo
 	}
 	took := o.end.Sub(o.start).Round(10 * time.Microsecond)
 	l.Log.Log(context.Background(), level, "rules written", "changed", o.Written, "service ports", len(l.Planner.Plan().Ports), "took", took)
