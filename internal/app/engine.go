@@ -61,7 +61,7 @@ func (d *daemon) runEngine(ctx context.Context, e *engine, planner *plan.Planner
 	loop := reconcile.New(reconcile.Config{
 		SyncPeriod: e.config.SyncPeriod, MinSyncPeriod: e.config.MinSyncPeriod,
 		Backend: e.backend, Planner: planner, Ready: *ready, Sweep: sweep, Stands: func() { close(stands) },
-		Planned: d.planned, Observer: d.metrics, Log: d.Log.Logger,
+		Planned: d.planned, Refused: d.refused, Observer: d.metrics, Log: d.Log.Logger,
 	})
 	d.metrics.SetMode(e.name())
 	d.metrics.Ask(d.metricsSource(e, loop))
@@ -90,6 +90,11 @@ func (d *daemon) stand(ctx context.Context, e *engine, stands <-chan struct{}) {
 	thrift()
 	d.takeOver(ctx, e)
 	d.setUpMachine() // the rules have had connection tracking loaded
+}
+
+// refused tells who looks after a Service that the kernel does not take it.
+func (d *daemon) refused(port plan.PortID, why error) {
+	d.source.tell(event{service: port.Service, warning: true, reason: "FailedToProgramService", action: "Program", note: why.Error()})
 }
 
 // planned passes a change of the plan on to all that follow it.

@@ -80,6 +80,9 @@ func (l *Loop) noteRefusals(o outcome) {
 	fresh, taken := l.refusals.settle(o)
 	for _, id := range fresh {
 		l.Log.Error("the kernel refuses a Service port; all others are written", "service port", name(id), "error", o.Refused[id], "retry in", firstWait)
+		if l.Refused != nil {
+			l.Refused(id, o.Refused[id])
+		}
 	}
 	for _, c := range taken {
 		l.Log.Info("the kernel takes a Service port that it had refused", "service port", name(c.ID))

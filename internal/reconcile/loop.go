@@ -31,6 +31,8 @@ type Config struct {
 	Planned func(*plan.Plan, plan.Changes)
 	// Stands, if set, is called once, when an Apply has succeeded for the first time: then the rules stand.
 	Stands func()
+	// Refused, if set, is called for each Service port that the kernel refuses, once until it takes the port.
+	Refused func(plan.PortID, error)
 	// Observer is told what the loop does; it may be nil.
 	Observer Observer
 	Log      *slog.Logger

@@ -17,6 +17,8 @@ func TestRefusedPortHoldsUpNobody(t *testing.T) {
 	run(t, func(w *world) {
 		t := w.t
 		bad := idOf("bad")
+		var refused []plan.PortID
+		w.Refused = func(id plan.PortID, _ error) { refused = append(refused, id) }
 		w.kernel.refuse[bad] = true
 		w.put(service("bad", 1, 5300))
 		w.put(service("good", 2, 5300))
@@ -39,6 +41,9 @@ func TestRefusedPortHoldsUpNobody(t *testing.T) {
 		}
 		if n := strings.Count(w.log.String(), "kernel refuses a Service port"); n != 1 {
 			t.Errorf("told %d times, want once; log %s", n, w.log)
+		}
+		if diff := cmp.Diff([]plan.PortID{bad}, refused); diff != "" {
+			t.Error(diff)
 		}
 		clear(w.kernel.refuse)
 		w.wait(time.Minute)
