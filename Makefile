@@ -54,7 +54,7 @@ lint: ## go vet and golangci-lint, pinned in hack/tools/go.mod
 	$(TOOL) golangci-lint run
 
 fmt: ## rewrite every file in gofumpt's form
-	$(TOOL) gofumpt -w -extra=group_params,clothe_returns cmd hack internal test
+	$(TOOL) gofumpt -w -extra=group_params,clothe_returns cmd deploy hack internal test
 
 docs: ## write the generated parts of the docs again
 	go test ./test/conformance -run TestSupportTable -update
