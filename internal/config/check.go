@@ -18,9 +18,8 @@ func (v *Values) parts(c *Config) error {
 	c.Host, errs[2] = v.host()
 	c.Features, errs[3] = v.features()
 	c.Log, errs[4] = v.log(c.Features[gateJSONLog])
-	c.ConfigSyncPeriod = v.as.ConfigSyncPeriod.Duration
-	if c.ConfigSyncPeriod <= 0 {
-		errs[5] = v.wrong("configSyncPeriod", c.ConfigSyncPeriod, "want more than 0")
+	if is := v.as.ConfigSyncPeriod.Duration; is <= 0 {
+		errs[5] = v.wrong("configSyncPeriod", is, "want more than 0")
 	}
 	return errors.Join(errs[:]...)
 }

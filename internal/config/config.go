@@ -31,8 +31,6 @@ type Config struct {
 	Serve  Serve
 	Host   Host
 	Log    Log
-	// ConfigSyncPeriod is how often all objects of the API are gone through again.
-	ConfigSyncPeriod time.Duration
 	// Features are all feature gates of kube-proxy 1.37, and whether each is on. It is not to be changed.
 	Features map[string]bool
 

@@ -55,8 +55,7 @@ func defaults(edit func(*Config)) Config {
 		Host: Host{OOMScoreAdj: -999, Conntrack: Conntrack{
 			MaxPerCore: 32768, Min: 131072, TCPEstablished: 24 * time.Hour, TCPCloseWait: time.Hour,
 		}},
-		Log:              Log{Format: FormatText},
-		ConfigSyncPeriod: 15 * time.Minute,
+		Log: Log{Format: FormatText},
 	}
 	edit(&c)
 	return c

@@ -42,7 +42,7 @@ var daemonSettings = []setting{
 	{path: "clientConnection.contentType", flag: "kube-api-content-type", is: "application/vnd.kubernetes.protobuf", usage: "the content `type` of requests to the API server", restart: connection},
 	{path: "clientConnection.qps", flag: "kube-api-qps", is: float32(5), usage: "how many requests a second the API server gets for long", restart: connection},
 	{path: "clientConnection.burst", flag: "kube-api-burst", is: int32(10), usage: "how many requests the API server gets at once", restart: connection},
-	{path: "logging.format", flag: "logging-format", is: FormatText, usage: "the `format` of the log: text or json"},
+	{path: "logging.format", flag: "logging-format", is: FormatText, usage: "the `format` of the log: text or json", restart: "the log is opened once"},
 	{path: "logging.flushFrequency", flag: "log-flush-frequency", is: 5 * time.Second, usage: "how often the log is written out", vain: unbuffered},
 	{path: "logging.verbosity", usage: "the level of the log: the higher, the more is told"},
 	{path: "logging.vmodule", usage: "the level of the log by source file, as pattern=N", vain: "the log of Sluice is one, whatever file a line comes from"},
@@ -102,7 +102,7 @@ var hostSettings = []setting{
 	{path: "conntrack.tcpBeLiberal", flag: "conntrack-tcp-be-liberal", is: false, usage: "take TCP packets outside the window for valid"},
 	{path: "conntrack.udpTimeout", flag: "conntrack-udp-timeout", is: time.Duration(0), usage: "how long a UDP flow without an answer is remembered; 0: leave it"},
 	{path: "conntrack.udpStreamTimeout", flag: "conntrack-udp-timeout-stream", is: time.Duration(0), usage: "how long a UDP flow with answers is remembered; 0: leave it"},
-	{path: "configSyncPeriod", flag: "config-sync-period", is: 15 * time.Minute, usage: "how often all objects of the API are gone through again", restart: connection},
+	{path: "configSyncPeriod", flag: "config-sync-period", is: 15 * time.Minute, usage: "how often all objects of the API are gone through again", vain: "Sluice compares each object with what it knows of it, so none has to be gone through again"},
 	{path: "portRange", is: "", usage: "of mode userspace", vain: "it was of mode userspace, and kube-proxy does nothing with it either"},
 	{path: "windowsRunAsService", is: false, usage: ofWindows, vain: ofWindows, quiet: true},
 }

@@ -127,7 +127,7 @@ func TestRestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	new, _, err := load(t, header+"mode: iptables\nhostnameOverride: node-b\nclientConnection: {kubeconfig: /b, qps: 7}\nconfigSyncPeriod: 1h\noomScoreAdj: 0\n", "--master=https://192.0.2.1")
+	new, _, err := load(t, header+"mode: iptables\nhostnameOverride: node-b\nclientConnection: {kubeconfig: /b, qps: 7}\noomScoreAdj: 0\n", "--master=https://192.0.2.1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,6 @@ func TestRestart(t *testing.T) {
 		"clientConnection.kubeconfig: the connection to the API server is made once",
 		"clientConnection.qps: the connection to the API server is made once",
 		"hostnameOverride: all that is watched of the API depends on the node",
-		"configSyncPeriod: the connection to the API server is made once",
 	}
 	if diff := cmp.Diff(want, Restart(old, new)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
