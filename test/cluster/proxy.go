@@ -76,15 +76,22 @@ func (c *Cluster) startProxy(t testing.TB, kind proxyKind, node string, o ProxyO
 	}
 	path := program(t, kind.name)
 	args := append(append(kind.args, "--config="+c.file(name+".yaml")), o.Flags...)
-	p := &Proxy{Node: n, Config: c.file(name + ".yaml")}
-	p.http = http.Client{Transport: &http.Transport{DialContext: dialer(n.Host), DisableKeepAlives: true}, Timeout: 10 * time.Second}
-	p.Process = newProcess(name, c.Folder, func() *netns.Cmd {
+	p := c.newProxy(t, n, name, func() *netns.Cmd {
 		cmd := n.Program(path, args...)
 		cmd.Env = append(cmd.Env, o.Env...)
 		return cmd
 	})
-	t.Cleanup(func() { p.finish(t, syscall.SIGTERM) })
+	p.Config = c.file(name + ".yaml")
 	p.Start(t)
+	return p
+}
+
+// newProxy is a proxy that does not run yet, and ends with the test.
+func (c *Cluster) newProxy(t testing.TB, n *Node, name string, command func() *netns.Cmd) *Proxy {
+	t.Helper()
+	p := &Proxy{Process: newProcess(name, c.Folder, command), Node: n}
+	p.http = http.Client{Transport: &http.Transport{DialContext: dialer(n.Host), DisableKeepAlives: true}, Timeout: 10 * time.Second}
+	t.Cleanup(func() { p.finish(t, syscall.SIGTERM) })
 	return p
 }
 
