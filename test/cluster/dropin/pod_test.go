@@ -24,7 +24,7 @@ type release struct {
 func render(t *testing.T, c *cluster.Cluster, folder string) (r release) {
 	t.Helper()
 	text := c.Kubectl(t, "", "kustomize", filepath.Join("..", "..", "..", "deploy", "kustomize", folder))
-	for _, document := range strings.SplitSeq(text, "\n---\n") {
+	for document := range strings.SplitSeq(text, "\n---\n") {
 		var object struct{ Kind string }
 		err := yaml.Unmarshal([]byte(document), &object)
 		switch object.Kind {
