@@ -21,6 +21,8 @@ type Backend struct {
 	deps  Deps
 	drift drift
 
+	counting counting
+
 	mu       lock     // guards all following fields
 	socket   Socket   // nil: not yet open
 	listener Listener // nil: nobody listens
@@ -73,7 +75,7 @@ func New(opts Options, deps Deps) *Backend {
 	if deps.Listen == nil {
 		deps.Listen = listen
 	}
-	return &Backend{opts: opts, deps: deps, mu: newLock(), batch: wire.NewBatch(tableName)}
+	return &Backend{opts: opts, deps: deps, mu: newLock(), counting: counting{mu: newLock()}, batch: wire.NewBatch(tableName)}
 }
 
 // Name is the value of --mode.
@@ -264,14 +266,15 @@ func isUnclear(err error) bool {
 	return errors.Is(err, nfnl.ErrUnanswered) || errors.Is(err, nfnl.ErrInterrupted)
 }
 
-// Close closes the socket.
+// Close closes the sockets.
 func (b *Backend) Close() error {
+	err := b.counting.close()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.socket == nil {
-		return nil
+		return err
 	}
-	err := b.socket.Close()
+	err = errors.Join(err, b.socket.Close())
 	b.socket, b.known = nil, nil
 	return err
 }

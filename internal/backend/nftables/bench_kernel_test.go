@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"syscall"
 	"testing"
+	"time"
 
 	"sluice/internal/model"
 	"sluice/internal/nft"
@@ -206,6 +207,32 @@ func onlyNew(change string, d model.Delta) map[model.Name]*model.Service {
 		return d.Services
 	}
 	return nil
+}
+
+// BenchmarkConnections counts; hold is how long an Apply may have to wait for that.
+func BenchmarkConnections(b *testing.B) {
+	eachSize(b, func(b *testing.B, w *rig) {
+		b.Helper()
+		k := inKernel(b)
+		apply(b, k, w.restarted().rules)
+		var hold time.Duration
+		for b.Loop() {
+			tables, _, err := k.beginCount(b.Context())
+			if err != nil {
+				b.Fatal(err)
+			}
+			counts, err := k.sampleCounts(b.Context())
+			if err != nil || len(counts) < len(w.rules.ports) {
+				b.Fatal(len(counts), err)
+			}
+			start := time.Now()
+			if _, err := k.addUp(b.Context(), counts, tables); err != nil {
+				b.Fatal(err)
+			}
+			hold += time.Since(start)
+		}
+		b.ReportMetric(float64(hold.Nanoseconds())/float64(b.N)/1e6, "hold-ms")
+	})
 }
 
 // BenchmarkNothing is an Apply with nothing to do.

@@ -20,6 +20,8 @@ type Socket interface {
 	// Dump reads all objects that a request matches, Get single ones.
 	Dump(ctx context.Context, kind uint16, request []byte, each func(kind uint16, data []byte) error) error
 	Get(ctx context.Context, kind uint16, request []byte, each func(kind uint16, data []byte) error) error
+	// Sample is Dump that goes on if something changes meanwhile: some objects may be missing then, or come twice.
+	Sample(ctx context.Context, kind uint16, request []byte, each func(kind uint16, data []byte) error) error
 	// Generation is the number of the present state, to which each transaction of anybody adds one.
 	Generation(ctx context.Context) (uint32, error)
 	// PortID tells this socket's transactions from others.

@@ -17,17 +17,24 @@ import (
 // the caller, who knows how to forget them, may ask again. Dumps of sets are quadratic in the kernel; what an ended
 // dump leaves unread is read, and thrown away, before the next request.
 func (c *Conn) Dump(ctx context.Context, kind uint16, payload []byte, each func(kind uint16, data []byte) error) error {
-	return c.ask(ctx, kind, unix.NLM_F_DUMP, payload, each)
+	return c.ask(ctx, kind, unix.NLM_F_DUMP, payload, answer{each: each})
+}
+
+// Sample is Dump for those who would rather have a mixture than ask again: it goes on if something changes meanwhile. What
+// others add or remove then may be missing or told of, and some objects beside it may be missing or told of twice; each
+// is as it was at one moment.
+func (c *Conn) Sample(ctx context.Context, kind uint16, payload []byte, each func(kind uint16, data []byte) error) error {
+	return c.ask(ctx, kind, unix.NLM_F_DUMP, payload, answer{each: each, mixed: true})
 }
 
 // Get asks for single objects or elements by name or key and hands each message of the answer to the function. The data
 // are only valid until it returns. What is not there is an [Error] with ENOENT. The error is [ErrInterrupted] if
 // something changed between two messages of the answer.
 func (c *Conn) Get(ctx context.Context, kind uint16, payload []byte, each func(kind uint16, data []byte) error) error {
-	return c.ask(ctx, kind, 0, payload, each)
+	return c.ask(ctx, kind, 0, payload, answer{each: each})
 }
 
-func (c *Conn) ask(ctx context.Context, kind, flags uint16, payload []byte, each func(uint16, []byte) error) error {
+func (c *Conn) ask(ctx context.Context, kind, flags uint16, payload []byte, a answer) error {
 	if err := c.settle(ctx); err != nil {
 		return err
 	}
@@ -37,7 +44,6 @@ func (c *Conn) ask(ctx context.Context, kind, flags uint16, payload []byte, each
 	if err := c.socket.send(c.out); err != nil {
 		return fmt.Errorf("send request: %w", err)
 	}
-	a := answer{each: each}
 	for !a.done {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -63,6 +69,7 @@ func (c *Conn) ask(ctx context.Context, kind, flags uint16, payload []byte, each
 // answer hands over the messages that answer one request.
 type answer struct {
 	each        func(kind uint16, data []byte) error
+	mixed       bool // objects of several states will do
 	begun, done bool
 	generation  uint16 // the lower half of the number of the state that the first message is of
 }
@@ -79,7 +86,7 @@ func (a *answer) take(datagram []byte) error {
 		switch {
 		case m.kind == unix.NLMSG_ERROR:
 			return answerError(m)
-		case m.flags&unix.NLM_F_DUMP_INTR != 0:
+		case m.flags&unix.NLM_F_DUMP_INTR != 0 && !a.mixed:
 			return ErrInterrupted
 		case m.kind == unix.NLMSG_DONE:
 			return doneError(m)
@@ -102,7 +109,7 @@ func (a *answer) consistent(m message) bool {
 	if !a.begun {
 		a.begun, a.generation = true, generation
 	}
-	return generation == a.generation
+	return a.mixed || generation == a.generation
 }
 
 // answerError is the error of an answer that is one, not an acknowledgement.

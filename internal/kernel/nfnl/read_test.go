@@ -104,6 +104,23 @@ func TestDumpThatEndsEarly(t *testing.T) {
 	}
 }
 
+// A sample goes on where a dump ends, and nothing that stays is told of wrongly.
+func TestSampleGoesOn(t *testing.T) {
+	c, other := openWithTable(t), open(t)
+	const n = 20_000
+	fill(t, c, n)
+	got, messages := 0, 0
+	err := c.Sample(t.Context(), getElement, setOf(setName), func(kind uint16, data []byte) error {
+		if messages++; messages == 2 {
+			commit(t, other, newBatch().elements(newElement, unix.NLM_F_CREATE, n).elements(delElement, 0, n).end())
+		}
+		return countElements(&got)(kind, data)
+	})
+	if err != nil || messages < 3 || got < n-1 || got > n+1 {
+		t.Errorf("%d elements in %d messages, want about %d; error %v", got, messages, n, err)
+	}
+}
+
 func TestGet(t *testing.T) {
 	c := openWithTable(t, 1, 2, 3)
 	got := 0
