@@ -134,17 +134,17 @@ func (d *daemon) run(ctx context.Context, first *engine, planner *plan.Planner) 
 	group.Go(func() error { return d.ports.health.Run(ctx) })
 	group.Go(func() error { return d.ports.metrics.Run(ctx) })
 	group.Go(func() error { return d.links.WatchAddresses(ctx, func() { d.hostChanged(ctx) }) })
-	group.Go(func() error { return d.source.watch(ctx, func(in *reconcile.Input) { d.heard(ctx, in) }) })
+	group.Go(func() error { return d.source.watch(ctx, func(e reconcile.Event) { d.heard(ctx, e) }) })
 	group.Go(func() error { return d.reload(ctx) })
 	err := group.Wait()
 	d.Log.Info("stopped; the rules stay")
 	return err
 }
 
-// heard passes on what the source says.
-func (d *daemon) heard(ctx context.Context, in *reconcile.Input) {
-	d.board.read(in.Problems)
-	d.send(ctx, reconcile.Event{Input: in})
+// heard passes on what was read, and what is wrong with it.
+func (d *daemon) heard(ctx context.Context, e reconcile.Event) {
+	d.board.read(e.Problems)
+	d.send(ctx, e)
 }
 
 // addressRetry is the wait after addresses could not be read.

@@ -23,7 +23,7 @@ func (d *daemon) reload(ctx context.Context) error {
 		} else {
 			d.follow(ctx, next)
 		}
-		d.heard(ctx, &reconcile.Input{Problems: map[any][]string{configTopic: warnings}})
+		d.heard(ctx, reconcile.Event{Problems: map[any][]string{configTopic: warnings}})
 	})
 	if err != nil {
 		return fmt.Errorf("watch the configuration: %w", err)

@@ -16,7 +16,7 @@ import (
 // source is where a daemon has its objects from.
 type source interface {
 	// watch passes on all that there is, and then what changes, until ctx ends.
-	watch(ctx context.Context, pass func(*reconcile.Input)) error
+	watch(ctx context.Context, pass func(reconcile.Event)) error
 	// tell tells who looks after an object of something that happened to it. It does not wait.
 	tell(event)
 	// eligible reports whether load balancers may send traffic to this node.

@@ -23,10 +23,12 @@ type cluster struct {
 	told   bool                       // watch's alone
 }
 
-func (c *cluster) watch(ctx context.Context, pass func(*reconcile.Input)) error {
+func (c *cluster) watch(ctx context.Context, pass func(reconcile.Event)) error {
+	ctx, stop := context.WithCancel(ctx)
 	var recording sync.WaitGroup
 	recording.Go(func() { c.recorder.Run(ctx) })
 	defer recording.Wait()
+	defer stop()
 	return c.client.Watch(ctx, c.node, func(change kube.Change) {
 		if object, ok := change.Delta.Nodes[c.node]; ok {
 			c.object.Store(object)
@@ -35,20 +37,24 @@ func (c *cluster) watch(ctx context.Context, pass func(*reconcile.Input)) error 
 			c.told = true
 			c.log.Info("objects read", "from", c.client.Host(), "node", c.node, "services", len(change.Delta.Services), "endpoint slices", len(change.Delta.Slices))
 		}
-		pass(inputOf(change))
+		pass(eventOf(change))
 	})
 }
 
-// inputOf is a change in the words of the loop.
-func inputOf(change kube.Change) *reconcile.Input {
-	in := &reconcile.Input{Delta: change.Delta, Problems: make(map[any][]string, len(change.Problems))}
-	for object, texts := range change.Problems {
-		in.Problems[object] = texts
+// eventOf is a change in the words of the loop. Its problems name their object.
+func eventOf(change kube.Change) reconcile.Event {
+	e := reconcile.Event{Input: &reconcile.Input{Delta: change.Delta}, Problems: make(map[any][]string, len(change.Problems))}
+	for object, problems := range change.Problems {
+		var texts []string
+		for _, p := range problems {
+			texts = append(texts, object.String()+": "+p)
+		}
+		e.Problems[object] = texts
 	}
 	for _, t := range change.Triggers {
-		in.Triggers = append(in.Triggers, reconcile.Trigger(t))
+		e.Input.Triggers = append(e.Input.Triggers, reconcile.Trigger(t))
 	}
-	return in
+	return e
 }
 
 func (c *cluster) tell(e event) {

@@ -23,7 +23,7 @@ type manifests struct {
 // manifestTopic is what problems of all manifests go by.
 const manifestTopic = "manifests"
 
-func (m *manifests) watch(ctx context.Context, pass func(*reconcile.Input)) error {
+func (m *manifests) watch(ctx context.Context, pass func(reconcile.Event)) error {
 	now := model.NewSnapshot()
 	err := manifest.Watch(ctx, m.paths, func(next *model.Snapshot, problems []manifest.Problem) {
 		var texts []string
@@ -32,7 +32,7 @@ func (m *manifests) watch(ctx context.Context, pass func(*reconcile.Input)) erro
 		}
 		texts = append(texts, unserved(next)...)
 		m.tellStart(next)
-		pass(&reconcile.Input{Delta: model.Diff(now, next), Problems: map[any][]string{manifestTopic: texts}})
+		pass(reconcile.Event{Input: &reconcile.Input{Delta: model.Diff(now, next)}, Problems: map[any][]string{manifestTopic: texts}})
 		now = next
 	})
 	if err != nil {

@@ -243,7 +243,7 @@ func (w *world) remove(name string) {
 }
 
 func (w *world) send(next *model.Snapshot, problems ...string) {
-	w.tell(Event{Input: &Input{Delta: model.Diff(w.snap, next), Problems: map[any][]string{"file": problems}}})
+	w.tell(Event{Input: &Input{Delta: model.Diff(w.snap, next)}, Problems: map[any][]string{"file": problems}})
 	w.snap = next
 }
 

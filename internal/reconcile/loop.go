@@ -53,14 +53,14 @@ type Event struct {
 	Host *plan.Host
 	// Config is set when the configuration is another than before.
 	Config *Live
+	// Problems has topics, an object or a file say, and all that is wrong with each as it is now; nothing any more, if
+	// the list is empty. A topic that is absent is as it was.
+	Problems map[any][]string
 }
 
 // Input is a change of the objects.
 type Input struct {
 	Delta model.Delta
-	// Problems has topics, an object or a file say, and all that is wrong with each as it is now; nothing any more, if
-	// the list is empty. A topic that is absent is as it was.
-	Problems map[any][]string
 	// Triggers are why endpoints changed, if that is known.
 	Triggers []Trigger
 }
@@ -139,6 +139,9 @@ func (l *Loop) gather(events <-chan Event) {
 }
 
 func (l *Loop) absorb(e Event) {
+	for topic, problems := range e.Problems {
+		l.notices.set(topic, problems)
+	}
 	if e.Config != nil {
 		l.configure(*e.Config)
 	}
@@ -160,9 +163,6 @@ func (l *Loop) configure(c Live) {
 }
 
 func (l *Loop) input(in *Input) {
-	for topic, problems := range in.Problems {
-		l.notices.set(topic, problems)
-	}
 	services, slices := len(in.Delta.Services), len(in.Delta.Slices)
 	l.status.absorbed(services, slices)
 	if l.Observer != nil {

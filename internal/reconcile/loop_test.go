@@ -93,6 +93,8 @@ func TestWritesNothingBeforeTheFirstInput(t *testing.T) {
 	run(t, func(w *world) {
 		t := w.t
 		w.tell(Event{Host: &plan.Host{Addresses: []netip.Addr{netip.MustParseAddr("192.168.10.11")}}})
+		w.tell(Event{Config: &Live{SyncPeriod: 30 * time.Second, MinSyncPeriod: time.Second}})
+		w.tell(Event{Problems: map[any][]string{"configuration": {"line 3: no such thing"}}})
 		w.wait(time.Minute)
 		if len(w.kernel.applied) > 0 {
 			t.Error("rules were written before the source had read anything")
