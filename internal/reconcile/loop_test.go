@@ -289,6 +289,24 @@ func TestTellsProblemsOnce(t *testing.T) {
 	})
 }
 
+func TestVeryManyProblemsMakeFewLines(t *testing.T) {
+	run(t, func(w *world) {
+		t := w.t
+		var problems []string
+		for i := range 50_000 {
+			problems = append(problems, fmt.Sprintf("svc.yaml:%d: bad port", i))
+		}
+		w.send(w.snap, problems...)
+		w.send(w.snap, problems[1:]...)
+		if n := strings.Count(w.log.String(), "bad port"); n != noticesLimit+1 {
+			t.Errorf("%d lines name a problem, want %d and the one that is over", n, noticesLimit)
+		}
+		if !strings.Contains(w.log.String(), "more=49900") {
+			t.Error("that there are more is not told")
+		}
+	})
+}
+
 func TestRepeatsThatTheNodeIsUnknown(t *testing.T) {
 	run(t, func(w *world) {
 		t := w.t

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"context"
 	"log/slog"
 	"slices"
 	"time"
@@ -33,19 +34,17 @@ func (n *notices) remind(now time.Time) {
 	n.told = now
 }
 
+// noticesLimit is how many lines one change of a topic makes at the most: an object may have thousands of problems.
+const noticesLimit = 100
+
 // set replaces all problems of a topic.
 func (n *notices) set(topic any, problems []string) {
 	was := n.topics[topic]
-	for _, p := range problems {
-		if !slices.Contains(was, p) {
-			n.log.Warn("problem", "what", p)
-		}
+	if slices.Equal(was, problems) {
+		return
 	}
-	for _, p := range was {
-		if !slices.Contains(problems, p) {
-			n.log.Info("problem is over", "what", p)
-		}
-	}
+	n.tell(slog.LevelWarn, "problem", without(problems, was))
+	n.tell(slog.LevelInfo, "problem is over", without(was, problems))
 	switch {
 	case len(problems) == 0:
 		delete(n.topics, topic)
@@ -54,6 +53,31 @@ func (n *notices) set(topic any, problems []string) {
 	default:
 		n.topics[topic] = problems
 	}
+}
+
+func (n *notices) tell(level slog.Level, message string, problems []string) {
+	ctx := context.Background()
+	named := problems[:min(len(problems), noticesLimit)]
+	for _, p := range named {
+		n.log.Log(ctx, level, message, "what", p)
+	}
+	if more := len(problems) - len(named); more > 0 {
+		n.log.Log(ctx, level, message, "what", "more of the same object or file; sluice status has all", "more", more)
+	}
+}
+
+// without is what is in a list and not in another.
+func without(list, other []string) (rest []string) {
+	others := make(map[string]bool, len(other))
+	for _, s := range other {
+		others[s] = true
+	}
+	for _, s := range list {
+		if !others[s] {
+			rest = append(rest, s)
+		}
+	}
+	return rest
 }
 
 // noticeProblems brings the notices up to date with what changed in the plan.
