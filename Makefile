@@ -4,7 +4,7 @@ TOOL := go tool -modfile=hack/tools/go.mod
 FUZZTIME ?= 30s
 BENCH ?= .
 
-.PHONY: help build image image-iptables deploy demo test test-race test-cluster test-user fuzz bench bench-docs lint fmt docs ci
+.PHONY: help build image image-iptables deploy demo test test-race test-cluster test-user fuzz bench bench-docs bench-cluster lint fmt docs ci
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -48,6 +48,9 @@ bench: ## benchmarks, and tables beside the bare cost of the kernel; no pass or 
 
 bench-docs: ## write those tables, or BENCH alone, into docs/benchmarks.md
 	go test -run='^$$' -bench='$(BENCH)' -timeout=60m ./test/bench -update
+
+bench-cluster: ## the same in a real cluster, beside upstream kube-proxy, in 10 minutes (run it as root); FLAGS=-update writes its tables
+	cd test/cluster && go test -run='^$$' -bench=Cluster -benchtime=1x -timeout=60m ./bench $(FLAGS)
 
 lint: ## go vet and golangci-lint, pinned in hack/tools/go.mod
 	go vet ./...

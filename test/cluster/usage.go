@@ -95,6 +95,9 @@ func childMemory(pid int) (sum int64, err error) {
 			if err != nil {
 				return 0, err
 			}
+			if sameProgram(pid, child) {
+				continue // between clone and exec its memory is its parent's
+			}
 			if rss, _, err := memory(child); err == nil { // else it has ended
 				sum += rss
 			}
@@ -106,4 +109,16 @@ func childMemory(pid int) (sum int64, err error) {
 		}
 	}
 	return sum, nil
+}
+
+// sameProgram reports whether two processes run the same file; not if either has ended.
+func sameProgram(a, b int) bool {
+	of := func(pid int) string {
+		path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+		if err != nil {
+			return ""
+		}
+		return path
+	}
+	return of(a) != "" && of(a) == of(b)
 }

@@ -1,0 +1,70 @@
+package bench_test
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"sluice/test/cluster"
+)
+
+// hearing is a bare watch of Services and EndpointSlices: nobody who reads the API can know of a change before it does.
+type hearing struct {
+	mu   sync.Mutex // guards what follows
+	last map[string]heard
+}
+
+// heard is the last that was heard of an object.
+type heard struct {
+	event watch.EventType
+	at    time.Time
+}
+
+// listen watches until the benchmark ends.
+func (a *arena) listen() *hearing {
+	a.Helper()
+	h := &hearing{last: map[string]heard{}}
+	services, err := a.Client.CoreV1().Services("default").Watch(a.Context(), metav1.ListOptions{})
+	if err != nil {
+		a.Fatal(err)
+	}
+	slices, err := a.slices().Watch(a.Context(), metav1.ListOptions{})
+	if err != nil {
+		a.Fatal(err)
+	}
+	var watching sync.WaitGroup
+	watching.Go(func() { h.follow("Service", services) })
+	watching.Go(func() { h.follow("EndpointSlice", slices) })
+	a.Cleanup(func() { services.Stop(); slices.Stop(); watching.Wait() })
+	return h
+}
+
+func (h *hearing) follow(kind string, w watch.Interface) {
+	for e := range w.ResultChan() {
+		at := time.Now()
+		if o, ok := e.Object.(metav1.Object); ok {
+			h.mu.Lock()
+			h.last[kind+" "+o.GetName()] = heard{e.Type, at}
+			h.mu.Unlock()
+		}
+	}
+}
+
+// of waits until an event is heard of an object that is later than start, and returns how much.
+func (h *hearing) of(a *arena, object string, event watch.EventType, start time.Time) (after time.Duration) {
+	a.Helper()
+	cluster.WaitFor(a, fmt.Sprintf("the watch to tell of %s %s", event, object), func() error {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		last := h.last[object]
+		if last.event != event || last.at.Before(start) {
+			return fmt.Errorf("the last was %s at %s", last.event, last.at)
+		}
+		after = last.at.Sub(start)
+		return nil
+	})
+	return after
+}
