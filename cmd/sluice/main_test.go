@@ -12,15 +12,17 @@ import (
 var update = flag.Bool("update", false, "write what the commands print into the scripts")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"sluice": main})
+	testscript.Main(m, map[string]func(){"sluice": main, "kube-proxy": main})
 }
 
-// Each script is a story of the command line; see testdata/script. $EXAMPLES is the folder of examples.
+// Each script is a story of the command line; see testdata/script. $EXAMPLES is the folder of examples, and $KUBEADM a
+// configuration file as kubeadm writes it.
 func TestScripts(t *testing.T) {
 	examples, err := filepath.Abs("../../examples")
 	if err != nil {
 		t.Fatal(err)
 	}
+	kubeadm := filepath.Join(examples, "..", "internal", "config", "testdata", "kubeadm.yaml")
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		UpdateScripts:       *update,
@@ -28,6 +30,7 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("EXAMPLES", examples)
+			env.Setenv("KUBEADM", kubeadm)
 			env.Setenv("NO_COLOR", "1")
 			return nil
 		},

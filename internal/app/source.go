@@ -51,7 +51,7 @@ func (in Input) openManifests(log Log) (source, error) {
 			return nil, wrongInputf("--manifests -: standard input cannot be watched")
 		}
 		if _, err := os.Stat(path); err != nil {
-			return nil, WrongInput(err)
+			return nil, wrongInputf("--manifests: %w", err)
 		}
 	}
 	return &manifests{paths: in.Manifests, log: log, plan: planConfig(in.Config)}, nil
@@ -66,7 +66,7 @@ func (in Input) openCluster(log Log, m *metrics.Metrics) (source, error) {
 		Requests: func(r kube.Request) { m.Request(r.Verb, r.Code, r.Host, r.Took) },
 	})
 	if err != nil {
-		return nil, err
+		return nil, WrongInput(err)
 	}
 	policy := planConfig(in.Config)
 	node := policy.NodeName

@@ -24,13 +24,15 @@ Objects, files and the configuration file may change at any time, and rules that
 root. Rules stay when it stops, so that connections go on; "sluice cleanup" removes them. Only one instance can run in a
 network namespace.
 
-A flag that is given wins over the configuration file; kube-proxy itself ignores most flags beside --config.`,
+A flag that is given wins over the configuration file; kube-proxy itself ignores most flags beside --config. Flags
+of kube-proxy's that have no effect here are accepted and not listed.`,
 		Example: `  sluice run --config /var/lib/kube-proxy/config.conf --hostname-override node1
   sluice run --kubeconfig /etc/kubernetes/proxy.conf --cluster-cidr 10.244.0.0/16
   sluice run --manifests /etc/sluice --cluster-cidr 10.244.0.0/16`,
 		Args: none,
 	}
 	addDaemon(cmd)
+	groupFlags(cmd, daemonGroups)
 	return cmd
 }
 
@@ -40,6 +42,13 @@ func newKubeProxy() *cobra.Command {
 	cmd := newRun()
 	cmd.Use = "kube-proxy"
 	cmd.Short = "Sluice in the place of kube-proxy"
+	cmd.Long = `This is Sluice under the name of kube-proxy, and takes its flags and its configuration file. What differs:
+
+- A flag that is given wins over the configuration file; kube-proxy itself ignores most flags beside --config.
+- Without a mode it is nftables where the kernel can do it, and else iptables.
+- Flags that have no effect here are accepted and not listed. docs/configuration.md has them all, with the reasons.
+
+Under its own name the program can do more: "sluice --help".`
 	cmd.Example = "  kube-proxy --config /var/lib/kube-proxy/config.conf --hostname-override node1"
 	version := cmd.Flags().Bool("version", false, "print the version and end")
 	run := cmd.RunE
@@ -73,7 +82,7 @@ func addDaemon(cmd *cobra.Command) {
 		}
 		log := newLog(cmd.ErrOrStderr(), input.Config.Log)
 		if *initOnly {
-			return app.SetUpMachine(input.Config, log.Logger)
+			return app.SetUpMachine(cmd.Context(), input, log.Logger)
 		}
 		d := app.Daemon{Input: input, Log: log, Flags: func() map[string]string { return values(fs) }}
 		if in.config.File != "" {
