@@ -104,8 +104,7 @@ func (d *daemon) start(ctx context.Context) (err error) {
 		d.Input = d.settle(mode)
 	}
 	d.Log.Info("starting", "mode", d.Config.Mode, "because", because)
-	d.setUpMachine()
-	first, err := startEngine(ctx, d.Config, d.Log.Logger)
+	first, err := d.startEngine(ctx, d.Config)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 
 	"sluice/internal/backend"
@@ -18,15 +17,18 @@ type engine struct {
 	mode
 	backend backend.Backend
 	config  config.Config
+	// inForce is closed when it has taken over from another one.
+	inForce chan struct{}
 }
 
-func startEngine(ctx context.Context, c config.Config, log *slog.Logger) (*engine, error) {
+// startEngine makes the engine for a configuration, and has the machine set up before the engine looks at it.
+func (d *daemon) startEngine(ctx context.Context, c config.Config) (*engine, error) {
 	m := modeOf(c)
-	be, err := m.start(ctx, c, log)
+	be, err := m.start(ctx, c, d.Log.Logger, func() { d.setUpMachine(c.Host) })
 	if err != nil {
 		return nil, err
 	}
-	return &engine{mode: m, backend: be, config: c}, nil
+	return &engine{mode: m, backend: be, config: c, inForce: make(chan struct{})}, nil
 }
 
 func (e *engine) close() error { return closeIt(e.backend) }
@@ -35,6 +37,13 @@ func (e *engine) close() error { return closeIt(e.backend) }
 func needsEngine(now, next config.Config) bool {
 	return now.Mode != next.Mode || now.MasqueradeBit != next.MasqueradeBit ||
 		now.Host.Conntrack.BeLiberal != next.Host.Conntrack.BeLiberal
+}
+
+// withEngineOf is next as far as the engine of now can serve it.
+func withEngineOf(now, next config.Config) config.Config {
+	next, _ = next.For(now.Mode)
+	next.MasqueradeBit, next.Host.Conntrack.BeLiberal = now.MasqueradeBit, now.Host.Conntrack.BeLiberal
+	return next
 }
 
 // work runs the first engine, and those that take over.
@@ -50,6 +59,7 @@ func (d *daemon) work(ctx context.Context, e *engine, planner *plan.Planner) {
 		}
 		e = next
 		d.planned(planner.Plan(), planner.SetConfig(planConfig(e.config)))
+		close(e.inForce)
 	}
 }
 
@@ -89,7 +99,6 @@ func (d *daemon) stand(ctx context.Context, e *engine, stands <-chan struct{}) {
 	}
 	thrift()
 	d.takeOver(ctx, e)
-	d.setUpMachine() // the rules have had connection tracking loaded
 }
 
 // refused tells who looks after a Service that the kernel does not take it.

@@ -82,7 +82,7 @@ func (w *world) onlyFamily(messages io.Writer) model.Family {
 	return model.IPv4
 }
 
-func (m *iptablesMode) start(ctx context.Context, c config.Config, log *slog.Logger) (backend.Backend, error) {
+func (m *iptablesMode) start(ctx context.Context, c config.Config, log *slog.Logger, loaded func()) (backend.Backend, error) {
 	deps, variant, lacking, err := iptablesTables(ctx)
 	if err != nil {
 		return nil, err
@@ -96,6 +96,7 @@ func (m *iptablesMode) start(ctx context.Context, c config.Config, log *slog.Log
 	if lacking != nil {
 		log.Warn("a family of addresses is left out", "because", lacking)
 	}
+	loaded()
 	opts, err := iptablesOptionsHere(c)
 	if err != nil {
 		return nil, err

@@ -25,8 +25,9 @@ type mode interface {
 	diff(ctx context.Context, w *world, out io.Writer) (Outcome, error)
 	// trace walks the rules in this kernel.
 	trace(ctx context.Context, w *world, q Question) (trace.Result, error)
-	// start makes the backend that keeps this kernel up to date, and tells what it found.
-	start(ctx context.Context, c config.Config, log *slog.Logger) (backend.Backend, error)
+	// start makes the backend that keeps this kernel up to date, and tells what it found. It calls loaded when connection
+	// tracking is in the kernel, before it looks how that is set.
+	start(ctx context.Context, c config.Config, log *slog.Logger, loaded func()) (backend.Backend, error)
 	// cleanup removes all that is of this mode from this kernel, whoever made it, and tells what that was. After start it
 	// spares what the backend keeps.
 	cleanup(ctx context.Context, l leftovers) (removed []string, err error)

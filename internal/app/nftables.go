@@ -79,11 +79,12 @@ func (*nftablesMode) trace(ctx context.Context, w *world, q Question) (r trace.R
 	return b.TraceKernel(ctx, nftables.Compile(w.Plan(), opts), q.packet(&w.Plan().Node), host)
 }
 
-func (m *nftablesMode) start(ctx context.Context, c config.Config, log *slog.Logger) (backend.Backend, error) {
+func (m *nftablesMode) start(ctx context.Context, c config.Config, log *slog.Logger, loaded func()) (backend.Backend, error) {
 	// The kernel loads connection tracking when it is asked for a rule that needs it, and has its settings from then on.
 	if err := probeNFTables(ctx); err != nil {
 		return nil, err
 	}
+	loaded()
 	opts, err := nftablesOptionsHere(c)
 	if err != nil {
 		return nil, err

@@ -31,44 +31,64 @@ func (d *daemon) reload(ctx context.Context) error {
 	return nil
 }
 
-// follow does as another configuration says. A mode that cannot start leaves the one before in force.
+// follow does as another configuration says. A mode that cannot start leaves the one before in force, until the
+// configuration changes again.
 func (d *daemon) follow(ctx context.Context, next config.Config) {
 	now := d.config()
 	if next.Mode == "" {
-		next, _ = next.For(now.Mode) // the kernel can still do what it could
+		mode, _ := choose(ctx) // as a new start would
+		next, _ = next.For(mode)
 	}
 	for _, what := range config.Restart(d.atStart, next) {
 		d.Log.Warn("this takes effect when sluice starts again", "what", what)
 	}
 	next.Client, next.Plan.NodeName = now.Client, now.Plan.NodeName
 	if err := d.followEngine(ctx, now, next); err != nil {
+		if ctx.Err() != nil {
+			return
+		}
 		d.Log.Error("the mode stays as it was", "wanted", next.Mode, "error", err)
-		next, _ = next.For(now.Mode)
-		_ = d.followEngine(ctx, now, next)
+		next = withEngineOf(now, next)
+		d.followLive(ctx, next)
 	}
 	d.setConfig(next)
 	d.Log.follow(next.Log)
 	d.ports.follow(next.Serve)
-	d.setUpMachine()
+	d.setUpMachine(next.Host)
 	d.Log.Info("the configuration changed", "mode", next.Mode)
 }
 
-// followEngine passes a configuration on to the engine, or starts one that takes over.
+// followEngine passes a configuration on to the engine, or has one start that takes over.
 func (d *daemon) followEngine(ctx context.Context, now, next config.Config) error {
 	if !needsEngine(now, next) {
-		d.send(ctx, reconcile.Event{Config: &reconcile.Live{
-			Plan: planConfig(next), SyncPeriod: next.SyncPeriod, MinSyncPeriod: next.MinSyncPeriod,
-		}})
+		d.followLive(ctx, next)
 		return nil
 	}
-	e, err := startEngine(ctx, next, d.Log.Logger)
+	e, err := d.startEngine(ctx, next)
 	if err != nil {
 		return err
 	}
+	return d.handOver(ctx, e)
+}
+
+// handOver has an engine take over from the one that runs, and waits until it has: the one before would hear what is
+// meant for this one.
+func (d *daemon) handOver(ctx context.Context, e *engine) error {
 	select {
 	case d.engines <- e:
-		return nil
 	case <-ctx.Done():
 		return e.close()
 	}
+	select {
+	case <-e.inForce:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// followLive passes a configuration on to the engine that runs.
+func (d *daemon) followLive(ctx context.Context, next config.Config) {
+	d.send(ctx, reconcile.Event{Config: &reconcile.Live{
+		Plan: planConfig(next), SyncPeriod: next.SyncPeriod, MinSyncPeriod: next.MinSyncPeriod,
+	}})
 }

@@ -9,9 +9,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"sluice/internal/config"
+	"sluice/internal/kernel/sysctl"
 )
 
 // reloads has the node's daemon follow the configurations that the returned function is called with.
@@ -84,6 +86,76 @@ func TestModeThatCannotStart(t *testing.T) {
 	n.in.Config = flags(t, "--mode=nftables", "--node=node-a")
 	n.eventually("changes are still followed", n.asPlanned)
 	n.stop()
+}
+
+// Without a mode the best one is chosen, as a new start would choose it.
+func TestModeThatIsNoLongerGiven(t *testing.T) {
+	n := newNode(t)
+	say := n.reloads()
+	n.put(udp("dns", "10.96.0.10", 53, 0, "10.244.2.5:53"))
+	n.start()
+	n.eventually("iptables has rules", n.has("--to-destination 10.244.2.5:53"))
+	say(flags(t, "--node=node-a"), nil)
+	n.eventually("there is a table", func() bool { return n.hasTable("sluice") })
+	n.stop()
+}
+
+// Rules that depend on a setting of the kernel are made for what the configuration sets it to.
+func TestRulesFollowTheMachine(t *testing.T) {
+	n := newNodeOf(t, config.ModeNFTables)
+	say := n.reloads()
+	n.put(udp("dns", "10.96.0.10", 53, 0, "10.244.2.5:53"))
+	n.start()
+	n.eventually("there is a table", func() bool { return n.hasTable("sluice") })
+	t.Cleanup(func() {
+		if _, err := sysctl.Set(keyBeLiberal, "0"); err != nil {
+			t.Error(err)
+		}
+	})
+	liberal := n.in.Config
+	liberal.Host.Conntrack.BeLiberal = true
+	say(liberal, nil)
+	n.eventually("the kernel is set, and the rules are those for it", func() bool {
+		is, err := beLiberal()
+		return err == nil && is && n.asPlanned()
+	})
+	n.stop()
+}
+
+// What an engine that cannot start would be needed for stays; all else is followed, and the next change tries again.
+func TestWithEngineOf(t *testing.T) {
+	now := flags(t, "--mode=nftables")
+	next := flags(t, "--mode=iptables", "--iptables-masquerade-bit=15", "--masquerade-all")
+	next.Host.Conntrack.BeLiberal = true
+	got := withEngineOf(now, next)
+	if needsEngine(now, got) {
+		t.Error("another engine is needed still")
+	}
+	if !got.Plan.MasqueradeAll {
+		t.Error("what needs no other engine is not followed")
+	}
+	if !needsEngine(got, next) {
+		t.Error("the same configuration would not be tried again")
+	}
+}
+
+// What comes after a hand-over is for the engine that took over, so it has to wait.
+func TestHandOverWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &daemon{engines: make(chan *engine)}
+		e := &engine{inForce: make(chan struct{})}
+		over := make(chan error, 1)
+		go func() { over <- d.handOver(t.Context(), e) }()
+		<-d.engines
+		synctest.Wait()
+		if len(over) > 0 {
+			t.Error("the engine before may still be at work")
+		}
+		close(e.inForce)
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // brokenPrograms is a folder of iptables programs that do not work.
