@@ -219,7 +219,9 @@ func (o *opened) close() {
 func (s *Server) tell(err error) {
 	switch {
 	case err == nil && s.told != "":
-		s.log.Info("server listens again", "server", s.name)
+		if s.opened() != nil { // else nobody wants it to any more
+			s.log.Info("server listens again", "server", s.name)
+		}
 		s.told = ""
 	case err != nil && err.Error() != s.told:
 		s.log.Error("server does not listen", "server", s.name, "error", err)

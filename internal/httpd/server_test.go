@@ -201,6 +201,18 @@ func TestTellsOnceAndTriesAgain(t *testing.T) {
 	}
 }
 
+// An address that is given up is the end of its failure, and no news of a server that listens.
+func TestAddressGivenUp(t *testing.T) {
+	var log bytes.Buffer
+	s := New(Config{Name: "health", Log: slog.New(slog.NewTextHandler(&log, nil))})
+	s.tell(syscall.EADDRINUSE)
+	s.tell(nil)
+	s.tell(syscall.EADDRINUSE)
+	if strings.Contains(log.String(), "listens again") || strings.Count(log.String(), "level=ERROR") != 2 {
+		t.Errorf("log:\n%s\nwant the failure, each time that it is new, alone", &log)
+	}
+}
+
 // Nobody calls Move: the time alone brings the next attempt.
 func TestTriesAgainByItself(t *testing.T) {
 	other := taken(t, "127.0.0.1:10256")
