@@ -2,7 +2,6 @@ package app
 
 import (
 	"log/slog"
-	"sync/atomic"
 
 	"sluice/internal/config"
 )
@@ -10,8 +9,7 @@ import (
 // Log is what the daemon tells, as much as the configuration asks for.
 type Log struct {
 	*slog.Logger
-	level     *slog.LevelVar
-	verbosity *atomic.Int32
+	level *slog.LevelVar
 }
 
 // debugFrom is the verbosity from which a Log tells of what is not news: writes that changed nothing, requests. kube-proxy's
@@ -20,7 +18,7 @@ const debugFrom = 2
 
 // NewLog makes a Log. handler has the lines that level lets through.
 func NewLog(verbosity int, handler func(level slog.Leveler) slog.Handler) Log {
-	l := Log{level: &slog.LevelVar{}, verbosity: &atomic.Int32{}}
+	l := Log{level: &slog.LevelVar{}}
 	l.Logger = slog.New(handler(l.level))
 	l.follow(config.Log{Verbosity: verbosity})
 	return l
@@ -28,7 +26,6 @@ func NewLog(verbosity int, handler func(level slog.Leveler) slog.Handler) Log {
 
 // follow changes how much is told.
 func (l Log) follow(c config.Log) {
-	l.verbosity.Store(int32(c.Verbosity))
 	level := slog.LevelInfo
 	if c.Verbosity >= debugFrom {
 		level = slog.LevelDebug
