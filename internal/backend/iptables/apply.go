@@ -19,9 +19,12 @@ type Backend struct {
 	opts Options
 	deps Deps
 
-	mu    sync.Mutex
-	sides [2]*side // by family; nil: the family is left out
-	watch *watch   // nil: nobody watches
+	gauges   [2]*gauge  // by family; nil: there is none
+	counting sync.Mutex // guards what the gauges have counted
+
+	mu    sync.Mutex // guards all following fields
+	sides [2]*side   // by family; nil: the family is left out
+	watch *watch     // nil: nobody watches
 }
 
 // Deps are the kernel's parts that a Backend works with.
@@ -50,7 +53,8 @@ func New(opts Options, deps Deps) *Backend {
 	ours := new(uint32)
 	for f, t := range deps.Tables {
 		if t != nil {
-			b.sides[f] = &side{tables: counted{t, ours, b.deaf}, ours: ours}
+			b.gauges[f] = &gauge{tables: t}
+			b.sides[f] = &side{tables: counted{t, ours, b.deaf}, ours: ours, gauge: b.gauges[f]}
 		}
 	}
 	if s := b.sides[model.IPv4]; s != nil {
@@ -82,6 +86,7 @@ func (b *Backend) Apply(ctx context.Context, r backend.Ruleset, req backend.Requ
 			continue
 		}
 		result, err := b.sides[f].apply(ctx, rs.families[f], req)
+		b.sides[f].publish(f)
 		if err == nil {
 			err = b.sides[f].localnet.route(rs.families[f])
 		}
@@ -112,6 +117,7 @@ const maxRefused = 16
 // apply writes what differs. A chain that turns out to be held is left where it is, a Service port that is refused is
 // left as it is, and the rest is written.
 func (s *side) apply(ctx context.Context, f *family, req backend.Request) (total backend.Result, err error) {
+	s.tally.wrote = ruleCount{}
 	aside := aside{}
 	maps.Copy(aside, req.Hold)
 	for recheck := req.Recheck; ; recheck = false {
@@ -194,7 +200,7 @@ func refusedPort(err error) (port plan.PortID, ok bool) {
 // nothing is gained by knowing.
 func (s *side) write(ctx context.Context, d delta) (written int, err error) {
 	text := d.text()
-	if err = s.tables.Restore(ctx, text); err != nil {
+	if err = s.gauge.writing(d, func() error { return s.tables.Restore(ctx, text) }); err != nil {
 		line := refusedLine(err)
 		if _, tells, _ := s.tables.Generation(); !tells || line == 0 {
 			s.forget()
@@ -202,6 +208,7 @@ func (s *side) write(ctx context.Context, d delta) (written int, err error) {
 		}
 		d = d.ahead(text, line)
 	}
+	s.tally.advance(d, s.shadow)
 	s.shadow.advance(d)
 	return d.size(), err
 }

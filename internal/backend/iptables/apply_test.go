@@ -29,7 +29,8 @@ type fakeTables struct {
 	fail       error // of the next call that reads or writes
 	failWrite  error // of the next call that writes
 	// hidden is a chain that something leads to which Save does not show.
-	hidden string
+	hidden  string
+	packets uint64 // that each rule has matched
 	// refuses are parts of lines that the kernel does not take.
 	refuses []string
 }
@@ -86,6 +87,11 @@ func (k *fakeTables) refusedLine(text string) int {
 		refused := func(part string) bool { return !strings.HasPrefix(l, ":") && strings.Contains(l, part) }
 		return l == "-X "+k.hidden || slices.ContainsFunc(k.refuses, refused)
 	})
+}
+
+// Packets are as many for each rule as the test has.
+func (k *fakeTables) Packets(_ context.Context, table Table, chain string) ([]uint64, error) {
+	return slices.Repeat([]uint64{k.packets}, len(lines(k.contents[table][chain]))), k.fault()
 }
 
 func (k *fakeTables) Probe(context.Context) error { return nil }

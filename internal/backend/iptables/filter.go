@@ -62,7 +62,7 @@ func (b *portCompiler) refuseBySource(to rule) {
 func (c *compiler) forwardingRules() chain {
 	text := chainText{chain: chainForwarding}
 	if !c.opts.TCPBeLiberal {
-		text.add(rule{match: "-m conntrack --ctstate INVALID", target: "DROP"})
+		text.buf = append(text.buf, invalidRule(c.family)...)
 	}
 	mark := c.opts.mark()
 	text.add(rule{comment: forwardingComment, match: "-m mark --mark " + mark + "/" + mark, target: "ACCEPT"})
@@ -70,6 +70,12 @@ func (c *compiler) forwardingRules() chain {
 		comment: "kubernetes forwarding conntrack rule", match: "-m conntrack --ctstate RELATED,ESTABLISHED", target: "ACCEPT",
 	})
 	return text.done()
+}
+
+func invalidRule(model.Family) string {
+	text := chainText{chain: chainForwarding}
+	text.add(rule{match: "-m conntrack --ctstate INVALID", target: "DROP"})
+	return string(text.buf)
 }
 
 // firewallRules are ours in filter KUBE-FIREWALL: see nodePortGuard.

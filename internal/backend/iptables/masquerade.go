@@ -1,6 +1,9 @@
 package iptables
 
-import "sluice/internal/plan"
+import (
+	"sluice/internal/model"
+	"sluice/internal/plan"
+)
 
 // markRules are nat KUBE-MARK-MASQ: who passes here gets a new source address at the end.
 func (c *compiler) markRules() chain {
@@ -16,9 +19,20 @@ func (c *compiler) masqueradeRules() chain {
 	mark := c.opts.mark()
 	text := chainText{chain: chainMasquerade}
 	text.add(rule{match: "-m mark ! --mark " + mark + "/" + mark, target: "RETURN"})
+	if c.node.NodePorts[c.family].Loopback {
+		text.buf = append(text.buf, localhostRule(c.family)...)
+	}
 	text.add(rule{target: "MARK --set-xmark " + mark + "/0x0"})
 	text.add(rule{comment: "kubernetes service traffic requiring SNAT", target: "MASQUERADE --random-fully"})
 	return text.done()
+}
+
+// localhostRule only counts. Whoever connected to a node port at a loopback address comes by here once, and no other
+// connection with such a destination does.
+func localhostRule(f model.Family) string {
+	text := chainText{chain: chainMasquerade}
+	text.add(rule{comment: "node ports on loopback addresses", match: "-m conntrack --ctorigdst " + loopback[f]})
+	return string(text.buf)
 }
 
 // pods matches the traffic of pods. It reports false where nothing tells that.

@@ -285,8 +285,9 @@ func TestAdoptsKubeProxy(t *testing.T) {
 			}
 			written = slices.Concat(written, d[table].remove)
 		}
-		// Node ports get a guard for loopback addresses; a chain of a Service that is gone goes.
-		if diff := cmp.Diff([]string{chainNodePorts, "KUBE-SVC-GONEGONEGONEGONE"}, written); diff != "" {
+		// Node ports get a guard for loopback addresses, and a rule that counts who uses those; a chain of a Service that is
+		// gone goes.
+		if diff := cmp.Diff([]string{chainNodePorts, chainMasquerade, "KUBE-SVC-GONEGONEGONEGONE"}, written); diff != "" {
 			n.Errorf("chains written or removed:\n%s\n%s", diff, d.text())
 		}
 		n.apply(want, false)

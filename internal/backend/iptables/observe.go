@@ -14,6 +14,7 @@ import (
 	"sluice/internal/kernel/iptexec"
 	"sluice/internal/kernel/nfnl"
 	"sluice/internal/model"
+	"sluice/internal/nft/wire"
 )
 
 // Tables are one family's tables in a kernel, as one variant of the iptables programs sees them.
@@ -27,6 +28,8 @@ type Tables interface {
 	// Generation is a number that every change of any table, by anyone, makes another. It is not known of the legacy
 	// variant.
 	Generation() (number uint32, known bool, err error)
+	// Packets tells how many packets each rule of a chain has matched, in order.
+	Packets(ctx context.Context, table Table, chain string) ([]uint64, error)
 }
 
 // programs are the Tables of the network namespace of the calling thread.
@@ -78,6 +81,29 @@ func (p programs) Generation() (uint32, bool, error) {
 		return 0, false, nil
 	}
 	return number, err == nil, err
+}
+
+// Packets asks nf_tables itself, which has a counter in every rule that the programs write.
+func (p programs) Packets(ctx context.Context, table Table, chain string) (counts []uint64, err error) {
+	if p.Variant != iptexec.NFT {
+		return p.Tools.Packets(ctx, p.family, table.String(), chain)
+	}
+	conn, err := nfnl.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.Close() }()
+	numbers := map[iptexec.Family]uint8{iptexec.IPv4: nfIPv4, iptexec.IPv6: nfIPv6}
+	kind, request := wire.ListRules(numbers[p.family], table.String(), chain)
+	err = conn.Dump(ctx, kind, request, func(_ uint16, data []byte) error {
+		r, err := wire.DecodeRule(data)
+		counts = append(counts, r.Packets)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("count packets in %s %s %s (%s): %w", p.family, table, chain, p.Variant, err)
+	}
+	return counts, nil
 }
 
 // System is the Deps of this network namespace: the tables of the variant that is wanted or, if that is "", of the one
@@ -164,10 +190,15 @@ type side struct {
 
 	held     held
 	localnet localnet
+	tally    tally
+	gauge    *gauge
 }
 
 // forget makes the next refresh read everything.
-func (s *side) forget() { s.shadow, s.known = contents{}, false }
+func (s *side) forget() {
+	s.shadow, s.known = contents{}, false
+	s.gauge.known.Store(nil)
+}
 
 // mustRead reports whether the tables have to be read before they are compared with f: when they are not known, or
 // someone else has written since. Where the kernel does not tell the latter, they are read before anything is written.
@@ -210,6 +241,7 @@ func (s *side) refresh(ctx context.Context, known contents) (restored []string, 
 		s.held = held{} // what led to them may have gone
 	}
 	s.shadow, s.known, s.generation, s.written = now, true, number, written
+	s.tally.held = now.count()
 	return restored, nil
 }
 

@@ -6,7 +6,7 @@ import (
 	"sluice/internal/nft"
 )
 
-// Rule is a rule as the kernel tells of it. Its expressions are not decoded, but for where it leads.
+// Rule is a rule as the kernel tells of it. Its expressions are not decoded, but for where it leads and what it counts.
 type Rule struct {
 	Family       uint8
 	Table, Chain string
@@ -16,6 +16,8 @@ type Rule struct {
 	Comment string
 	// Target is the chain that the rule jumps or goes to; empty: none, or more than one by a map.
 	Target string
+	// Packets is what the rule's counter has counted.
+	Packets uint64
 }
 
 // DecodeRule reads a message NewRule or DelRule.
@@ -36,7 +38,7 @@ func DecodeRule(data []byte) (rule Rule, err error) {
 				rule.Hash = binary.BigEndian.Uint64(hash)
 			}
 		case ruleExpressions:
-			rule.Target = r.target(v)
+			rule.Target, rule.Packets = r.target(v), r.counted(v)
 		}
 	}
 	return rule, r.err()
@@ -58,6 +60,16 @@ func (r *reader) target(expressions []byte) (chain string) {
 	}
 	r.bad = r.bad || in.bad
 	return chain
+}
+
+// counted is what the counter among expressions has counted.
+func (r *reader) counted(expressions []byte) (n uint64) {
+	in := reader{rest: expressions}
+	for _, e, ok := in.next(); ok; _, e, ok = in.next() {
+		n += r.packets(e)
+	}
+	r.bad = r.bad || in.bad
+	return n
 }
 
 // verdict reads data that may be a verdict; the zero Verdict: it is none that package nft has.

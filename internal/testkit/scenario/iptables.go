@@ -50,4 +50,8 @@ func (t tables) Restore(ctx context.Context, text []byte) error {
 	return t.tools.Restore(ctx, t.family, text, iptexec.RestoreOptions{})
 }
 
+func (t tables) Packets(ctx context.Context, table iptables.Table, chain string) ([]uint64, error) {
+	return t.tools.Packets(ctx, t.family, table.String(), chain)
+}
+
 func (t tables) Generation() (uint32, bool, error) { return 0, false, nil }
