@@ -42,7 +42,7 @@ func (d *daemon) follow(ctx context.Context, next config.Config) {
 	for _, what := range config.Restart(d.atStart, next) {
 		d.Log.Warn("this takes effect when sluice starts again", "what", what)
 	}
-	next.Client, next.Plan.NodeName = now.Client, now.Plan.NodeName
+	next.Client, next.Plan.NodeName, next.Log.Format = now.Client, now.Plan.NodeName, now.Log.Format
 	if err := d.followEngine(ctx, now, next); err != nil {
 		if ctx.Err() != nil {
 			return

@@ -4,17 +4,24 @@ import (
 	"bytes"
 	"fmt"
 
+	componentbase "k8s.io/component-base/config/v1alpha1"
 	"k8s.io/kube-proxy/config/v1alpha1"
 	"sigs.k8s.io/yaml"
 )
 
-// KubeProxy is the effective configuration as kube-proxy's API has it, defaults included.
+// KubeProxy is the effective configuration as kube-proxy's API has it, defaults included. What takes a start is as c has
+// it, whatever the file says since.
 func (c Config) KubeProxy() *v1alpha1.KubeProxyConfiguration {
 	is := c.values.as.DeepCopy()
 	if c.Mode != ModePlan {
 		is.Mode = v1alpha1.ProxyMode(c.Mode)
 	}
 	is.HostnameOverride = c.Plan.NodeName
+	is.ClientConnection = componentbase.ClientConnectionConfiguration{
+		Kubeconfig: c.Client.Kubeconfig, ContentType: c.Client.ContentType, AcceptContentTypes: c.Client.AcceptContentTypes,
+		QPS: c.Client.QPS, Burst: int32(c.Client.Burst),
+	}
+	is.Logging.Format = c.Log.Format
 	return is
 }
 

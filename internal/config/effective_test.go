@@ -91,6 +91,22 @@ func TestEffectiveMode(t *testing.T) {
 	}
 }
 
+// The effective configuration has what is in force, where a file that was read since cannot change that.
+func TestEffectiveUntilTheNextStart(t *testing.T) {
+	started, _, err := load(t, "", "--kubeconfig=/a", "--kube-api-qps=7", "--hostname-override=a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, _, err := load(t, "", "--kubeconfig=/b", "--logging-format=json", "--hostname-override=b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Client, c.Log.Format, c.Plan.NodeName = started.Client, started.Log.Format, started.Plan.NodeName
+	if diff := cmp.Diff(started.KubeProxy(), c.KubeProxy()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // Any file is refused or read, and what is read can be written and read again.
 func FuzzFile(f *testing.F) {
 	text, err := os.ReadFile("testdata/kubeadm.yaml")
