@@ -116,10 +116,13 @@ func (s *store) set(it *item) {
 		return
 	}
 	s.triggers[it.name] = it.trigger
-	if slice, ok := it.value.(*model.Slice); ok && changed {
+	if slice, ok := it.value.(*model.Slice); ok && changed && len(s.ledger.triggers) < maxTriggers {
 		s.ledger.triggers = append(s.ledger.triggers, Trigger{Service: slice.Service, Family: slice.Family, At: it.trigger})
 	}
 }
+
+// maxTriggers bounds the triggers that wait for a receiver that is slow. Those beyond are not told.
+const maxTriggers = 10_000
 
 func (s *store) remove(name model.Name) {
 	s.table.set(name, nil)
