@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -31,4 +32,18 @@ func (c *Cluster) TryKubectl(t testing.TB, stdin string, args ...string) (string
 func (c *Cluster) Apply(t testing.TB, yaml string) string {
 	t.Helper()
 	return c.Kubectl(t, yaml, "apply", "-f", "-")
+}
+
+// Shell runs a script as a cluster administrator would, with kubectl on the path, and returns what it prints. It is fatal
+// if it fails.
+func (c *Cluster) Shell(t testing.TB, script string) string {
+	t.Helper()
+	cmd := c.host.Command(ctx(), "sh", "-euc", script)
+	path := "PATH=" + filepath.Dir(program(t, "kubectl")) + ":" + os.Getenv("PATH")
+	cmd.Env = append(os.Environ(), "HOME="+c.Folder, "KUBECONFIG="+c.file("admin.kubeconfig"), path)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s\n%v\n%s", script, err, out)
+	}
+	return string(out)
 }

@@ -144,3 +144,13 @@ func hostFile(t *testing.T, v v1.HostPathVolumeSource) string {
 	}
 	return path
 }
+
+// configMap is the ConfigMap as YAML.
+func (r release) configMap(t *testing.T) string {
+	t.Helper()
+	text, err := yaml.Marshal(r.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
