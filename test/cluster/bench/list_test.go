@@ -10,6 +10,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 )
@@ -50,7 +51,7 @@ func beLister(kubeconfig string) error {
 	if err != nil {
 		return err
 	}
-	config.QPS, config.ContentType = -1, "application/vnd.kubernetes.protobuf"
+	config.QPS, config.ContentType = -1, runtime.ContentTypeProtobuf
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err

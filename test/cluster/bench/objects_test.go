@@ -10,6 +10,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	discoveryclient "k8s.io/client-go/kubernetes/typed/discovery/v1"
 )
 
@@ -114,17 +115,19 @@ func (a *arena) fill() {
 	}
 }
 
+func (a *arena) services() coreclient.ServiceInterface { return a.Client.CoreV1().Services("default") }
+
 func (a *arena) slices() discoveryclient.EndpointSliceInterface {
 	return a.Client.DiscoveryV1().EndpointSlices("default")
 }
 
 func (a *arena) create(ctx context.Context, i int) error {
-	_, err := a.Client.CoreV1().Services("default").Create(ctx, serviceOf(i), metav1.CreateOptions{})
+	_, err := a.services().Create(ctx, serviceOf(i), metav1.CreateOptions{})
 	return err
 }
 
 func (a *arena) delete(ctx context.Context, i int) error {
-	return a.Client.CoreV1().Services("default").Delete(ctx, name(i), metav1.DeleteOptions{})
+	return a.services().Delete(ctx, name(i), metav1.DeleteOptions{})
 }
 
 // point gives a Service these endpoints.

@@ -1,6 +1,7 @@
 package bench_test
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -23,16 +24,19 @@ type heard struct {
 	at    time.Time
 }
 
-// listen watches until the benchmark ends.
+// listen watches until the benchmark ends, from now on.
 func (a *arena) listen() *hearing {
 	a.Helper()
 	h := &hearing{last: map[string]heard{}}
-	services, err := a.Client.CoreV1().Services("default").Watch(a.Context(), metav1.ListOptions{})
-	if err != nil {
+	newest := metav1.ListOptions{Limit: 1}
+	service, err1 := a.services().List(a.Context(), newest)
+	slice, err2 := a.slices().List(a.Context(), newest)
+	if err := errors.Join(err1, err2); err != nil {
 		a.Fatal(err)
 	}
-	slices, err := a.slices().Watch(a.Context(), metav1.ListOptions{})
-	if err != nil {
+	services, err1 := a.services().Watch(a.Context(), metav1.ListOptions{ResourceVersion: service.ResourceVersion})
+	slices, err2 := a.slices().Watch(a.Context(), metav1.ListOptions{ResourceVersion: slice.ResourceVersion})
+	if err := errors.Join(err1, err2); err != nil {
 		a.Fatal(err)
 	}
 	var watching sync.WaitGroup
