@@ -51,9 +51,13 @@ func verbs() map[string]struct {
 		"metric":  {"[on NODE] SERIES =|>|< NUMBER", (*player).metric},
 		"logs":    {"[on NODE] TEXT", (*player).logs},
 		// A load balancer, which is outside, asks the node at its port.
-		"probe":  {"PORT [on NODE] CODE TEXT", (*player).probe},
+		"probe":  {"HOST:PORT [on NODE] CODE TEXT", (*player).probe},
 		"events": {"TEXT", (*player).events},
 		"sleep":  {"DURATION", (*player).sleep},
+		// Write a Service that many times, to no effect.
+		"edit": {"SERVICE TIMES", (*player).edit},
+		// Compare with a fresh start, as at the end.
+		"fresh": {"", func(p *player, t *testing.T, _ []string) { p.checkFresh(t) }},
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"sluice/internal/model"
 	"sluice/test/cluster"
 )
 
@@ -63,8 +62,9 @@ func (p *player) probe(t *testing.T, args []string) {
 		return conn, err
 	}
 	client := http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}, Timeout: 5 * time.Second}
+	host, port, _ := strings.Cut(args[0], ":")
 	p.eachSays(t, args[1:], func(proxy *cluster.Proxy, want []string) error {
-		at := netip.AddrPortFrom(proxy.Node.Address(model.IPv4), portNumber(t, args[0]))
+		at := netip.AddrPortFrom(p.addresses(t, host, proxy.Node)[0], portNumber(t, port))
 		r, err := client.Get("http://" + at.String() + "/")
 		if err != nil {
 			return err
