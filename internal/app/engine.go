@@ -48,9 +48,10 @@ func withEngineOf(now, next config.Config) config.Config {
 
 // work runs the first engine, and those that take over.
 func (d *daemon) work(ctx context.Context, e *engine, planner *plan.Planner) {
-	ready := false
+	var loop *reconcile.Loop
 	for {
-		next := d.runEngine(ctx, e, planner, &ready)
+		var next *engine
+		next, loop = d.runEngine(ctx, e, planner, loop)
 		if err := e.close(); err != nil {
 			d.Log.Warn("what the mode used is not given back", "mode", e.name(), "error", err)
 		}
@@ -63,14 +64,14 @@ func (d *daemon) work(ctx context.Context, e *engine, planner *plan.Planner) {
 	}
 }
 
-// runEngine runs e until ctx ends, or until another is to take over, which it returns. ready tells whether the planner
-// has all that the source knows.
-func (d *daemon) runEngine(ctx context.Context, e *engine, planner *plan.Planner, ready *bool) (next *engine) {
+// runEngine runs e until ctx ends, or until another is to take over, which it returns. Its loop goes on where that of the
+// engine before ended.
+func (d *daemon) runEngine(ctx context.Context, e *engine, planner *plan.Planner, before *reconcile.Loop) (next *engine, loop *reconcile.Loop) {
 	ctx, stop := context.WithCancel(ctx)
 	stands := make(chan struct{})
-	loop := reconcile.New(reconcile.Config{
+	loop = reconcile.New(reconcile.Config{
 		SyncPeriod: e.config.SyncPeriod, MinSyncPeriod: e.config.MinSyncPeriod,
-		Backend: e.backend, Planner: planner, Ready: *ready, Sweep: sweep, Stands: func() { close(stands) },
+		Backend: e.backend, Planner: planner, After: before, Sweep: sweep, Stands: func() { close(stands) },
 		Planned: d.planned, Refused: d.refused, Observer: d.metrics, Log: d.Log.Logger,
 	})
 	d.metrics.SetMode(e.name())
@@ -85,8 +86,7 @@ func (d *daemon) runEngine(ctx context.Context, e *engine, planner *plan.Planner
 	}
 	stop()
 	parts.Wait()
-	*ready = loop.Ready()
-	return next
+	return next, loop
 }
 
 // stand does what has to wait until the rules stand.

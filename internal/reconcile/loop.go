@@ -22,8 +22,9 @@ type Config struct {
 
 	Backend backend.Backend
 	Planner *plan.Planner
-	// Ready is that the planner has all that there is already: rules are written at once.
-	Ready bool
+	// After is the Loop that worked with Planner before, and has ended; nil: none did. If it had its first Input, rules
+	// are written at once.
+	After *Loop
 	// Sweep removes the UDP entries of connection tracking that stale gives a reason for, and tells how many of each
 	// family there were. Nil: none are removed.
 	Sweep func(ctx context.Context, stale func(flows.Flow) flows.Reason) (removed [2]int, err error)
@@ -91,8 +92,9 @@ func New(c Config) *Loop {
 	}
 	l.status.init(c.SyncPeriod)
 	l.history.NoteStart()
-	if c.Ready {
-		l.takeUp()
+	if c.After != nil {
+		l.goOn(c.After)
+		l.After = nil // which would keep the ruleset of each Loop before
 	}
 	return l
 }

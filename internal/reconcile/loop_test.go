@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
@@ -286,6 +287,31 @@ func TestTellsProblemsOnce(t *testing.T) {
 		if count("problem is over") != 3 {
 			t.Errorf("log %s, want the end of the clash told", w.log)
 		}
+	})
+}
+
+// Another mode has its own loop, with the same planner. It needs no new Input, and tells nothing anew.
+func TestGoesOnAfterAnotherLoop(t *testing.T) {
+	run(t, func(w *world) {
+		t := w.t
+		w.put(service("a", 1, 5300))
+		w.send(w.snap, "svc.yaml:3: bad port")
+		w.stop()
+		clear(w.kernel.rules)
+		c := w.Config
+		c.After = w.Loop
+		w.Loop = New(c)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { w.Run(ctx, w.events); close(done) }()
+		w.wait(0)
+		w.check(t)
+		w.send(w.snap, "svc.yaml:3: bad port")
+		w.send(w.snap)
+		if log := w.log.String(); strings.Count(log, "msg=problem ") != 1 || strings.Count(log, "problem is over") != 1 {
+			t.Errorf("log %s, want the problem and its end told once", log)
+		}
+		w.meanwhile(func() { cancel(); <-done })
 	})
 }
 

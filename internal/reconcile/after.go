@@ -7,11 +7,12 @@ import (
 	"sluice/internal/plan"
 )
 
-// Ready reports whether the planner has all that there is. It is to be called when Run has ended.
-func (l *Loop) Ready() bool { return l.pace.opened }
-
-// takeUp has all that the planner has written: another Loop filled it, and told of it.
-func (l *Loop) takeUp() {
+// goOn takes up what another Loop leaves: what it told, and a plan that no rule of this Backend's is written for.
+func (l *Loop) goOn(before *Loop) {
+	l.notices = before.notices
+	if !before.pace.opened {
+		return
+	}
 	p := l.Planner.Plan()
 	changes := plan.Changes{Node: true}
 	for _, id := range slices.SortedFunc(maps.Keys(p.Ports), plan.PortID.Compare) {
