@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"os/signal"
 	"syscall"
 
@@ -50,13 +51,20 @@ func newKubeProxy() *cobra.Command {
 
 Under its own name the program can do more: "sluice --help".`
 	cmd.Example = "  kube-proxy --config /var/lib/kube-proxy/config.conf --hostname-override node1"
-	version := cmd.Flags().Bool("version", false, "print the version and end")
+	version := cmd.Flags().String("version", "false", "print the version and end; raw: as data")
+	cmd.Flags().Lookup("version").NoOptDefVal = "true"
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if *version {
+		switch *version {
+		case "false":
+			return run(cmd, args)
+		case "true":
 			return app.PrintVersion(cmd.OutOrStdout(), app.Text)
+		case "raw":
+			return app.PrintVersion(cmd.OutOrStdout(), app.JSON)
+		default:
+			return app.WrongInput(fmt.Errorf("--version: %q: want true, false or raw", *version))
 		}
-		return run(cmd, args)
 	}
 	return cmd
 }
