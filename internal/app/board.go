@@ -116,13 +116,11 @@ func (b *board) health() (s health.State) {
 // report is all of it. It copies under the lock and thinks without it, so that it does not hold up the loop.
 func (b *board) report(ctx context.Context) status.Report {
 	b.mu.Lock()
-	r := status.Report{
-		Mode: b.mode, Node: b.node.Name, Since: b.since, Ports: []status.Port{},
-		Problems: slices.Concat(slices.Sorted(flat(maps.Values(b.problems))), b.nodeProblems),
-		API:      b.api(),
-	}
+	r := status.Report{Mode: b.mode, Node: b.node.Name, Since: b.since, Ports: []status.Port{}}
+	problems, ofNode := maps.Clone(b.problems), b.nodeProblems
 	loop, be, ports := b.loop, b.backend, maps.Clone(b.ports)
 	b.mu.Unlock()
+	r.Problems, r.API = slices.Concat(slices.Sorted(flat(maps.Values(problems))), ofNode), b.api()
 	if loop == nil {
 		return r
 	}
