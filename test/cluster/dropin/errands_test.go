@@ -80,3 +80,20 @@ func wants(t *testing.T, err error, words string) {
 		t.Errorf("got %v, want exit status 1 and %q", err, words)
 	}
 }
+
+// Where --init-only has set the machine up, a pod that may not do so finds everything as it is asked.
+func TestSetUpBefore(t *testing.T) {
+	c := start(t, cluster.Options{})
+	r := render(t, c, "overlays/unprivileged")
+	text := r.config.Data[configKey]
+	text = replaced(t, text, "tcpEstablishedTimeout: 0s", "tcpEstablishedTimeout: 26h")
+	r.config.Data[configKey] = replaced(t, text, "tcpCloseWaitTimeout: 0s", "tcpCloseWaitTimeout: 2h")
+	made, config := r.container(t, c, node)
+	_, err := c.Node(t, node).TrySluice(t, "", "run", "--init-only", "--config", filepath.Join(config.path, configKey))
+	wants(t, err, "")
+	p := made.start(t, c, node)
+	runsAs(t, p, "nftables")
+	if log := p.Log(); strings.Contains(log, "nf_conntrack") {
+		t.Errorf("it is not content with the machine:\n%s", log)
+	}
+}

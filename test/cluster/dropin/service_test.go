@@ -1,6 +1,7 @@
 package dropin_test
 
 import (
+	"errors"
 	"net/netip"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"sluice/internal/lab"
 	"sluice/internal/model"
+	"sluice/internal/plan"
 	"sluice/test/cluster"
 )
 
@@ -77,14 +79,24 @@ func allAnswer(t *testing.T, c *cluster.Cluster, node string) {
 	}
 }
 
-// underLoad does something while clients of each kind connect all the time. None of them may fail.
+// underLoad does something while clients of each kind connect all the time, and each has a connection that stays. None of
+// them may fail.
 func underLoad(t *testing.T, c *cluster.Cluster, node string, do func()) {
 	t.Helper()
-	loads := map[string]*lab.Load{}
+	loads, stays := map[string]*lab.Load{}, map[string]*lab.Conn{}
 	for _, client := range clients(t, c, node) {
-		loads[client.name] = client.host.Load(client.dial, 20*time.Millisecond)
+		conn, o, err := client.host.Connect(client.dial)
+		if err != nil || o.Action != plan.Forward {
+			t.Fatalf("%s: %v, %v", client.name, o, err)
+		}
+		loads[client.name], stays[client.name] = client.host.Load(client.dial, 20*time.Millisecond), conn
 	}
 	do()
+	for name, conn := range stays {
+		if err := errors.Join(conn.Echo("still here"), conn.Close()); err != nil {
+			t.Errorf("a connection of %s did not last: %v", name, err)
+		}
+	}
 	for name, load := range loads {
 		tally, err := load.Stop()
 		t.Logf("%s made %d connections", name, tally.Total)
