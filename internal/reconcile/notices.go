@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"context"
 	"log/slog"
 	"slices"
 	"time"
@@ -34,7 +33,7 @@ func (n *notices) remind(now time.Time) {
 	n.told = now
 }
 
-// noticesLimit is how many lines one change of a topic makes at the most: an object may have thousands of problems.
+// noticesLimit is how many problems one change of a topic names at the most: an object may have thousands.
 const noticesLimit = 100
 
 // set replaces all problems of a topic.
@@ -43,8 +42,7 @@ func (n *notices) set(topic any, problems []string) {
 	if slices.Equal(was, problems) {
 		return
 	}
-	n.tell(slog.LevelWarn, "problem", without(problems, was))
-	n.tell(slog.LevelInfo, "problem is over", without(was, problems))
+	n.tell(without(problems, was), without(was, problems))
 	switch {
 	case len(problems) == 0:
 		delete(n.topics, topic)
@@ -55,14 +53,19 @@ func (n *notices) set(topic any, problems []string) {
 	}
 }
 
-func (n *notices) tell(level slog.Level, message string, problems []string) {
-	ctx := context.Background()
-	named := problems[:min(len(problems), noticesLimit)]
-	for _, p := range named {
-		n.log.Log(ctx, level, message, "what", p)
+// tell names problems that came up and those that are over.
+func (n *notices) tell(fresh, over []string) {
+	for _, p := range fresh[:min(len(fresh), noticesLimit)] {
+		n.log.Warn("problem", "what", p)
 	}
-	if more := len(problems) - len(named); more > 0 {
-		n.log.Log(ctx, level, message, "what", "more of the same object or file; sluice status has all", "more", more)
+	if more := len(fresh) - noticesLimit; more > 0 {
+		n.log.Warn("more problems of the same object or file; sluice status has all", "more", more)
+	}
+	for _, p := range over[:min(len(over), noticesLimit)] {
+		n.log.Info("problem is over", "what", p)
+	}
+	if more := len(over) - noticesLimit; more > 0 {
+		n.log.Info("more problems are over", "more", more)
 	}
 }
 
