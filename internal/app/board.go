@@ -3,15 +3,12 @@ package app
 import (
 	"context"
 	"iter"
-	"log/slog"
 	"maps"
 	"net"
-	"net/netip"
 	"slices"
 	"sync"
 	"time"
 
-	"sluice/internal/backend"
 	"sluice/internal/health"
 	"sluice/internal/model"
 	"sluice/internal/plan"
@@ -22,22 +19,21 @@ import (
 // board is what a daemon knows of itself, gathered for those who ask.
 type board struct {
 	since time.Time
-	log   *slog.Logger
 	api   func() *status.API
 
-	mu      sync.Mutex // guards all following fields
-	mode    string
-	loop    *reconcile.Loop
-	backend backend.Backend
-	node    plan.Node
-	ports   map[plan.PortID]*plan.Port
+	mu     sync.Mutex // guards all following fields
+	mode   string
+	loop   *reconcile.Loop
+	counts counts
+	node   plan.Node
+	ports  map[plan.PortID]*plan.Port
 	// What is wrong: by topic, and with the node.
 	problems     map[any][]string
 	nodeProblems []string
 }
 
-func newBoard(log *slog.Logger, api func() *status.API) *board {
-	return &board{since: time.Now(), log: log, api: api, problems: map[any][]string{}, ports: map[plan.PortID]*plan.Port{}}
+func newBoard(api func() *status.API) *board {
+	return &board{since: time.Now(), api: api, problems: map[any][]string{}, ports: map[plan.PortID]*plan.Port{}}
 }
 
 // publish has b answer at l, until the function that it returns closes l.
@@ -54,10 +50,10 @@ func (b *board) publish(ctx context.Context, l net.Listener) (end func() error) 
 }
 
 // started is told of the parts once they are there.
-func (b *board) started(mode string, be backend.Backend, l *reconcile.Loop) {
+func (b *board) started(mode string, c counts, l *reconcile.Loop) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.mode, b.backend, b.loop = mode, be, l
+	b.mode, b.counts, b.loop = mode, c, l
 }
 
 // planned follows the plan.
@@ -118,7 +114,7 @@ func (b *board) report(ctx context.Context) status.Report {
 	b.mu.Lock()
 	r := status.Report{Mode: b.mode, Node: b.node.Name, Since: b.since, Ports: []status.Port{}}
 	problems, ofNode := maps.Clone(b.problems), b.nodeProblems
-	loop, be, ports := b.loop, b.backend, maps.Clone(b.ports)
+	loop, counts, ports := b.loop, b.counts, maps.Clone(b.ports)
 	b.mu.Unlock()
 	r.Problems, r.API = slices.Concat(slices.Sorted(flat(maps.Values(problems))), ofNode), b.api()
 	if loop == nil {
@@ -126,7 +122,7 @@ func (b *board) report(ctx context.Context) status.Report {
 	}
 	r.Healthy, r.Applied = loop.Healthy(), applied(loop.Summary())
 	states := loop.Status()
-	connections := b.connections(ctx, be)
+	connections := counts.within(ctx)
 	for _, id := range slices.SortedFunc(maps.Keys(states), plan.PortID.Compare) {
 		port := portStatus(id, states[id], ports[id])
 		if n, ok := connections[id]; ok {
@@ -146,18 +142,14 @@ func (b *board) report(ctx context.Context) status.Report {
 // countLimit is how long the counts may take. They are left out while the kernel is written for longer.
 const countLimit = time.Second
 
-// connections are those that the mode counts, if it does.
-func (b *board) connections(ctx context.Context, be backend.Backend) map[plan.PortID]uint64 {
-	counter, ok := be.(backend.Counter)
-	if !ok {
+// within are the connections of each Service port, if the mode counts any.
+func (c counts) within(ctx context.Context) map[plan.PortID]uint64 {
+	if c.connections == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, countLimit)
 	defer cancel()
-	n, err := counter.Connections(ctx)
-	if err != nil && ctx.Err() == nil {
-		b.log.Warn("connections cannot be counted", "error", err)
-	}
+	n, _ := c.connections(ctx) // which tells of an error
 	return n
 }
 
@@ -181,31 +173,13 @@ func portStatus(id plan.PortID, s reconcile.Status, p *plan.Port) status.Port {
 	if p == nil {
 		return out
 	}
-	out.Frontends, out.Endpoints = len(p.Frontends), endpointsInUse(p)
+	out.Frontends, out.Endpoints = len(p.Frontends), p.EndpointsInUse()
 	for _, f := range p.Frontends {
 		if f.Kind == plan.ClusterIP {
 			out.Number = f.Port
 		}
 	}
 	return out
-}
-
-// endpointsInUse is how many endpoints any client at any frontend may be sent to.
-func endpointsInUse(p *plan.Port) int {
-	used := map[netip.AddrPort]bool{}
-	lists := map[plan.List]bool{}
-	for _, f := range p.Frontends {
-		for _, r := range p.Access(f.Kind) {
-			if r.Action != plan.Forward || lists[r.List] {
-				continue
-			}
-			lists[r.List] = true
-			for _, e := range p.Endpoints(r.List) {
-				used[e.AddrPort] = true
-			}
-		}
-	}
-	return len(used)
 }
 
 // flat is all that is in lists.

@@ -45,7 +45,7 @@ func (in Daemon) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	b := newBoard(in.Log.Logger, src.state)
+	b := newBoard(src.state)
 	end := b.publish(ctx, claim)
 	defer func() { err = errors.Join(err, end()) }()
 	d := &daemon{

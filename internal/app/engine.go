@@ -6,7 +6,6 @@ import (
 
 	"sluice/internal/backend"
 	"sluice/internal/config"
-	"sluice/internal/metrics"
 	"sluice/internal/plan"
 	"sluice/internal/reconcile"
 )
@@ -17,6 +16,7 @@ type engine struct {
 	mode
 	backend backend.Backend
 	config  config.Config
+	counts  counts
 	// inForce is closed when it has taken over from another one.
 	inForce chan struct{}
 }
@@ -28,7 +28,7 @@ func (d *daemon) startEngine(ctx context.Context, c config.Config) (*engine, err
 	if err != nil {
 		return nil, err
 	}
-	return &engine{mode: m, backend: be, config: c, inForce: make(chan struct{})}, nil
+	return &engine{mode: m, backend: be, config: c, counts: countsOf(be, d.Log.Logger), inForce: make(chan struct{})}, nil
 }
 
 func (e *engine) close() error { return closeIt(e.backend) }
@@ -76,7 +76,7 @@ func (d *daemon) runEngine(ctx context.Context, e *engine, planner *plan.Planner
 	})
 	d.metrics.SetMode(e.name())
 	d.metrics.Ask(d.metricsSource(e, loop))
-	d.board.started(e.name(), e.backend, loop)
+	d.board.started(e.name(), e.counts, loop)
 	var parts sync.WaitGroup
 	parts.Go(func() { loop.Run(ctx, d.events) })
 	parts.Go(func() { d.stand(ctx, e, stands) })
@@ -111,20 +111,4 @@ func (d *daemon) planned(p *plan.Plan, changes plan.Changes) {
 	d.checks.Update(p, changes)
 	d.board.planned(p, changes)
 	d.metrics.Planned(changes)
-}
-
-// metricsSource is what a scrape asks while e works.
-func (d *daemon) metricsSource(e *engine, loop *reconcile.Loop) metrics.Source {
-	s := metrics.Source{
-		Health: loop.Health, Pending: loop.Pending,
-		States: func() map[reconcile.State]int { return loop.Summary().Ports },
-		Connected: func() (connected, ok bool) {
-			api := d.source.state()
-			return api != nil && api.Connected, api != nil
-		},
-	}
-	if counter, ok := e.backend.(backend.Counter); ok {
-		s.Connections = counter.Connections
-	}
-	return s
 }

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"log/slog"
 	"net"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -118,31 +116,6 @@ func TestStatusChoosesServices(t *testing.T) {
 	}
 }
 
-// Endpoints in use are those of every list that any client is sent to, each counted once.
-func TestEndpointsInUse(t *testing.T) {
-	at := func(s string) plan.Endpoint { return plan.Endpoint{AddrPort: netip.MustParseAddrPort(s), Weight: 1} }
-	here, there := at("10.244.1.5:80"), at("10.244.2.5:80")
-	all := plan.Route{Action: plan.Forward, List: plan.ListCluster}
-	local := plan.Route{Action: plan.Forward, List: plan.ListLocal}
-	refused := plan.Route{Action: plan.Reject}
-	p := plan.Port{
-		Frontends: []plan.Frontend{{Kind: plan.ClusterIP}, {Kind: plan.NodePort}},
-		Internal:  plan.Access{local, local, local}, External: plan.Access{refused, refused, refused},
-		Cluster: []plan.Endpoint{here, there}, Local: []plan.Endpoint{here},
-	}
-	if n := endpointsInUse(&p); n != 1 {
-		t.Errorf("local ones alone: %d, want 1", n)
-	}
-	p.External = plan.Access{all, all, local}
-	if n := endpointsInUse(&p); n != 2 {
-		t.Errorf("both lists: %d, want 2", n)
-	}
-	p.Frontends = p.Frontends[:1]
-	if n := endpointsInUse(&p); n != 1 {
-		t.Errorf("without a frontend for the others: %d, want 1", n)
-	}
-}
-
 func TestStatusOfARunningDaemon(t *testing.T) {
 	n := newNode(t)
 	if _, err := Status(StatusOptions{Format: Text}, io.Discard); !errors.Is(err, instance.ErrNotRunning) {
@@ -186,7 +159,7 @@ func TestStatusOfARunningDaemon(t *testing.T) {
 }
 
 func TestBoardBeforeAnythingIsThere(t *testing.T) {
-	b := newBoard(slog.New(slog.DiscardHandler), (&manifests{}).state)
+	b := newBoard((&manifests{}).state)
 	b.read(map[any][]string{manifestTopic: {"no such file"}, machineTopic: nil})
 	r := b.report(t.Context())
 	if r.Healthy || len(r.Problems) != 1 || r.Ports == nil {

@@ -17,9 +17,6 @@ const (
 	// maxNamed is how many Service ports have a series of their own. More would cost a Prometheus server more than they
 	// tell: a node of 10,000 Services, a hundred times in a cluster, is a million series.
 	maxNamed = 1000
-	// countEvery is how old the counts of a scrape may be. To read them holds the lock of the backend, which an Apply
-	// waits for.
-	countEvery = 5 * time.Second
 	// countLimit is how long a scrape waits for an Apply. After it the former counts stand.
 	countLimit = time.Second
 )
@@ -28,7 +25,7 @@ const (
 // summed as it comes, so that no counter ever falls: one that fell would look like a restart.
 type connections struct {
 	mu    sync.Mutex
-	read  time.Time
+	pace  pace
 	last  map[plan.PortID]uint64
 	named map[plan.PortID]bool
 	other uint64 // of those that are not named
@@ -37,14 +34,13 @@ type connections struct {
 func (c *connections) collect(ch chan<- prometheus.Metric, count func(context.Context) (map[plan.PortID]uint64, error), now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now.Sub(c.read) >= countEvery {
+	c.pace.read(now, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), countLimit)
 		defer cancel()
-		c.read = now
-		if counts, err := count(ctx); err == nil && counts != nil { // of an error, status tells
+		if counts, err := count(ctx); err == nil && counts != nil { // who counts tells of an error
 			c.update(counts)
 		}
-	}
+	})
 	if c.last == nil {
 		return
 	}

@@ -5,5 +5,5 @@
 //	                 Source ◀─── at a scrape
 //
 // Invariant: what is not known is absent, never 0; the number of series has a bound that no cluster moves; and a scrape
-// holds up the loop for one read of the counters in five seconds at most.
+// reads the kernel for a hundredth of the time at most, beside the loop.
 package metrics

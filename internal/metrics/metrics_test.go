@@ -7,12 +7,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"sluice/internal/backend"
 	"sluice/internal/model"
 	"sluice/internal/plan"
 	"sluice/internal/reconcile"
+	"sluice/internal/status"
 )
 
 var start = time.Unix(1_000_000, 0)
@@ -25,18 +27,34 @@ func port(name string, edit ...func(*plan.Port)) *plan.Port {
 	return p
 }
 
+func hasEndpoints(p *plan.Port) {
+	p.Frontends = []plan.Frontend{{Kind: plan.ClusterIP}}
+	p.Internal[plan.ClientPod] = plan.Route{Action: plan.Forward, List: plan.ListCluster}
+	p.Cluster = []plan.Endpoint{{}, {}}
+}
+
 func dropsOutside(p *plan.Port) { p.External[plan.ClientOutside].Action = plan.Drop }
 
 // used are metrics of a mode after each thing happened once.
 func used(mode string) *Metrics {
 	m := New(mode, Info{Version: "v1.2.3", Features: map[string]bool{"A": true}, Stage: func(string) string { return "BETA" }})
 	s := Source{
-		Health:    func() (h reconcile.Health) { h.Family[0].Asked, h.Family[1].Asked = start, start; return h },
-		Pending:   func() (services, slices int) { return 3, 4 },
-		States:    func() map[reconcile.State]int { return map[reconcile.State]int{reconcile.Done: 5} },
-		Connected: func() (connected, ok bool) { return true, true },
+		Health:  func() (h reconcile.Health) { h.Family[0].Asked, h.Family[1].Asked = start, start; return h },
+		Pending: func() (services, slices int) { return 3, 4 },
+		States:  func() map[reconcile.State]int { return map[reconcile.State]int{reconcile.Done: 5} },
+		API: func() *status.API {
+			return &status.API{Connected: true, Kinds: []status.Kind{{Kind: "Service", Synced: true, Connected: true, Since: start, Objects: 6}}}
+		},
 	}
-	if mode == "nftables" {
+	switch mode {
+	case "iptables":
+		s.Rules = func() []backend.TableRules {
+			return []backend.TableRules{{Family: model.IPv6, Table: "nat", Held: 20, Written: 9}}
+		}
+		s.Packets = func(context.Context) (backend.Packets, error) {
+			return backend.Packets{Invalid: new(uint64(11)), Localhost: new(uint64(0))}, nil
+		}
+	case "nftables":
 		s.Connections = func(context.Context) (map[plan.PortID]uint64, error) {
 			return map[plan.PortID]uint64{port("a").ID: 7}, nil
 		}
@@ -46,7 +64,7 @@ func used(mode string) *Metrics {
 	m.Answered("livez", 503)
 	m.Request("GET", "200", "api:6443", time.Second)
 	m.Absorbed(1, 2)
-	m.Planned(plan.Changes{Ports: []plan.Change{{New: port("a", dropsOutside)}}})
+	m.Planned(plan.Changes{Ports: []plan.Change{{New: port("a", dropsOutside, hasEndpoints)}}})
 	m.Applied(reconcile.Applied{Start: start, End: start.Add(time.Second), Written: 8, Restored: 2, Refused: 1, Phases: backend.Phases{backend.Write: time.Second}})
 	m.Swept(time.Second, [2]int{1, 0}, nil)
 	return m
@@ -116,14 +134,20 @@ func TestValues(t *testing.T) {
 		`kubeproxy_conntrack_reconciler_deleted_entries_total{ip_family="IPv4"} 1`,
 		`sluice_service_connections_total{ip_family="IPv4",name="a",namespace="default",port="http",protocol="TCP"} 7`,
 		`sluice_service_ports{ip_family="IPv4"} 1`,
+		`sluice_service_endpoints{ip_family="IPv4"} 2`,
+		`sluice_api_kind_synced{kind="Service"} 1`,
+		`sluice_api_kind_connected{kind="Service"} 1`,
+		`sluice_api_kind_connected_change_timestamp_seconds{kind="Service"} 1e+06`,
+		`sluice_api_kind_objects{kind="Service"} 6`,
 		`sluice_restored_objects_total 2`,
 		`sluice_repairs_total 1`,
 		`sluice_apply_phase_duration_seconds_sum{phase="write"} 1`,
 		`sluice_apply_phase_duration_seconds_count{phase="read"} 0`,
 		`kubernetes_feature_enabled{name="A",stage="BETA"} 1`,
 	)
-	m.Planned(plan.Changes{Ports: []plan.Change{{Old: port("a", dropsOutside)}}})
+	m.Planned(plan.Changes{Ports: []plan.Change{{Old: port("a", dropsOutside, hasEndpoints)}}})
 	wantLines(t, m,
+		`sluice_service_endpoints{ip_family="IPv4"} 0`,
 		`kubeproxy_sync_proxy_rules_no_local_endpoints_total{ip_family="IPv4",traffic_policy="external"} 0`,
 		`sluice_service_ports{ip_family="IPv4"} 0`)
 	w := httptest.NewRecorder()
@@ -133,12 +157,64 @@ func TestValues(t *testing.T) {
 	}
 }
 
+func TestValuesOfIPTables(t *testing.T) {
+	wantLines(t, used("iptables"),
+		`kubeproxy_sync_proxy_rules_iptables_total{ip_family="IPv6",table="nat"} 20`,
+		`kubeproxy_sync_proxy_rules_iptables_last{ip_family="IPv6",table="nat"} 9`,
+		`kubeproxy_iptables_ct_state_invalid_dropped_packets_total 11`,
+		`kubeproxy_iptables_localhost_nodeports_accepted_packets_total 0`)
+}
+
 func TestUnknownIsAbsent(t *testing.T) {
-	all := text(New("iptables", Info{}))
-	for _, absent := range []string{"last_timestamp", "last_queued", "_pending", "connections", "api_connected", "nftables", "feature"} {
-		if strings.Contains(all, absent) {
-			t.Errorf("%s is told, and nothing is known of it", absent)
+	m := New("iptables", Info{})
+	for range 2 {
+		all := text(m)
+		for _, absent := range []string{
+			"last_timestamp", "last_queued", "_pending", "connections_total", "sluice_api", "nftables", "feature", "rules_iptables_total",
+			"rules_iptables_last", "packets",
+		} {
+			if strings.Contains(all, absent) {
+				t.Errorf("%s is told, and nothing is known of it", absent)
+			}
 		}
+		m.Ask(Source{ // which knows nothing yet either
+			API: func() *status.API { return nil }, Rules: func() []backend.TableRules { return nil },
+			Packets: func(context.Context) (p backend.Packets, err error) { return p, nil },
+		})
+	}
+}
+
+// What is read of the kernel takes a small part of the time, whatever a reading takes.
+func TestPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for took, want := range map[time.Duration]time.Duration{
+			time.Millisecond: readEvery + time.Millisecond, time.Second: 101 * time.Second,
+		} {
+			var p pace
+			start := time.Now()
+			for range 2 {
+				p.read(time.Now(), func() { time.Sleep(took) })
+			}
+			if got := p.next.Sub(start); got != want {
+				t.Errorf("after %v nothing is read for %v, want %v", took, got, want)
+			}
+		}
+	})
+}
+
+// An error leaves what rules had counted.
+func TestPacketsAreKept(t *testing.T) {
+	err := error(nil)
+	m := New("iptables", Info{})
+	m.Ask(Source{Packets: func(context.Context) (backend.Packets, error) {
+		return backend.Packets{Invalid: new(uint64(3))}, err
+	}})
+	const line = "kubeproxy_iptables_ct_state_invalid_dropped_packets_total 3"
+	wantLines(t, m, line)
+	err, m.asked.packets.pace = errors.New("busy"), pace{}
+	wantLines(t, m, line)
+	if strings.Contains(text(m), "localhost") {
+		t.Error("what no rule counts is told")
 	}
 }
 
@@ -199,7 +275,7 @@ func TestCountsAreKept(t *testing.T) {
 	if asked != 1 {
 		t.Errorf("asked %d times", asked)
 	}
-	m.asked.connections.read = start
+	m.asked.connections.pace = pace{}
 	if !strings.Contains(text(m), `name="a",namespace="default"`) || asked != 2 {
 		t.Errorf("after an error the former counts are gone, asked %d times", asked)
 	}

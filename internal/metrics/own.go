@@ -11,8 +11,8 @@ import (
 
 // own are Sluice's metrics, but for those that are asked for at a scrape.
 type own struct {
-	ports             *prometheus.GaugeVec
-	planByFamily      [2]prometheus.Gauge
+	ports, endpoints  *prometheus.GaugeVec
+	planByFamily      [2]planned
 	refused           prometheus.Gauge
 	repairs, restored prometheus.Counter
 	written           prometheus.Counter
@@ -20,10 +20,14 @@ type own struct {
 	phase             [len(backend.AllPhases)]prometheus.Observer
 }
 
+// planned is how much there is in the plan of one family.
+type planned struct{ ports, endpoints prometheus.Gauge }
+
 func newOwn() (o own) {
 	o.ports = newGaugeVec("sluice_service_ports", "Service ports that are planned.", labelFamily)
+	o.endpoints = newGaugeVec("sluice_service_endpoints", "Endpoints that Service ports send connections to, those of several counted for each.", labelFamily)
 	for _, f := range model.Families {
-		o.planByFamily[f] = o.ports.WithLabelValues(f.String())
+		o.planByFamily[f] = planned{o.ports.WithLabelValues(f.String()), o.endpoints.WithLabelValues(f.String())}
 	}
 	o.refused = newGauge("sluice_refused_service_ports", "Service ports that the kernel does not take as they are planned.")
 	o.repairs = newCounter("sluice_repairs_total", "Times that rules were restored which somebody else had changed.")
@@ -40,10 +44,14 @@ func newOwn() (o own) {
 }
 
 func (o *own) all() []prometheus.Collector {
-	return []prometheus.Collector{o.ports, o.refused, o.repairs, o.restored, o.written, o.phases}
+	return []prometheus.Collector{o.ports, o.endpoints, o.refused, o.repairs, o.restored, o.written, o.phases}
 }
 
-func (o *own) planned(p *plan.Port, by float64) { o.planByFamily[p.ID.Family].Add(by) }
+func (o *own) planned(p *plan.Port, by float64) {
+	of := &o.planByFamily[p.ID.Family]
+	of.ports.Add(by)
+	of.endpoints.Add(by * float64(p.EndpointsInUse()))
+}
 
 func (o *own) applied(a reconcile.Applied) {
 	o.refused.Set(float64(a.Refused))

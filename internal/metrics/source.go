@@ -7,9 +7,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"sluice/internal/backend"
 	"sluice/internal/model"
 	"sluice/internal/plan"
 	"sluice/internal/reconcile"
+	"sluice/internal/status"
 )
 
 // Source is who a scrape asks. Any function may be nil; what it would tell is absent then.
@@ -19,14 +21,18 @@ type Source struct {
 	States  func() map[reconcile.State]int // Service ports by state
 	// Connections tells how many connections each Service port has had so far, and waits no longer than ctx.
 	Connections func(ctx context.Context) (map[plan.PortID]uint64, error)
-	// Connected reports whether the API server is heard; absent is ok == false.
-	Connected func() (connected, ok bool)
+	// API is how the daemon stands with the API server; nil: there is none.
+	API func() *status.API
+	// Rules and Packets are of mode iptables: its rules by table, and what they have counted.
+	Rules   func() []backend.TableRules
+	Packets func(ctx context.Context) (backend.Packets, error)
 }
 
 // asked are the metrics that a scrape asks for.
 type asked struct {
 	source      atomic.Pointer[Source]
 	connections connections
+	packets     packets
 }
 
 var (
@@ -37,7 +43,6 @@ var (
 	descStates    = desc("sluice_service_port_states", "Service ports by how far they are in the kernel.", "state")
 	descOf        = desc("sluice_service_connections_total", "New connections of a Service port.", "namespace", "name", "port", "protocol", labelFamily)
 	descOther     = desc("sluice_other_service_connections_total", "New connections of all Service ports that have no series of their own.")
-	descConnected = desc("sluice_api_connected", "1 if the API server is heard, 0 if it is not.")
 )
 
 func desc(name, help string, labels ...string) *prometheus.Desc {
@@ -46,7 +51,11 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 
 // Describe implements [prometheus.Collector].
 func (a *asked) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descQueued, descServices, descEndpoints, descHealthy, descStates, descOf, descOther, descConnected} {
+	for _, d := range []*prometheus.Desc{
+		descQueued, descServices, descEndpoints, descHealthy, descStates, descOf, descOther,
+		descConnected, descKindSynced, descKindConnected, descKindSince, descKindObjects,
+		descRules, descRulesLast, descInvalid, descLocalhost,
+	} {
 		ch <- d
 	}
 }
@@ -74,10 +83,14 @@ func (a *asked) Collect(ch chan<- prometheus.Metric) {
 			gauge(descStates, float64(states[state]), string(state))
 		}
 	}
-	if s.Connected != nil {
-		if connected, ok := s.Connected(); ok {
-			gauge(descConnected, one(connected))
-		}
+	if s.API != nil {
+		collectAPI(gauge, s.API())
+	}
+	if s.Rules != nil {
+		collectRules(gauge, s.Rules())
+	}
+	if s.Packets != nil {
+		a.packets.collect(ch, s.Packets, time.Now())
 	}
 	if s.Connections != nil {
 		a.connections.collect(ch, s.Connections, time.Now())
