@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+	"go.uber.org/goleak"
 
 	"sluice/internal/backend/iptables"
 	"sluice/internal/config"
@@ -129,6 +131,7 @@ func (n *node) said() string {
 
 // start starts the daemon.
 func (n *node) start() {
+	before := goleak.IgnoreCurrent()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
@@ -139,6 +142,10 @@ func (n *node) start() {
 		cancel()
 		if err := <-done; err != nil {
 			n.t.Errorf("the daemon ended with %v", err)
+		}
+		http.DefaultClient.CloseIdleConnections()
+		if err := goleak.Find(before); err != nil {
+			n.t.Error(err)
 		}
 	}
 }
