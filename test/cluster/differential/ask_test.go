@@ -1,0 +1,153 @@
+package differential_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"sluice/internal/lab"
+	"sluice/internal/model"
+	"sluice/internal/plan"
+)
+
+// answers are all different ones that a question had, in words and in order.
+type answers []string
+
+func (a answers) String() string { return strings.Join(a, "; ") }
+
+// only reports whether there was this answer and no other.
+func (a answers) only(s string) bool { return len(a) == 1 && a[0] == s }
+
+// effort is how thoroughly to ask.
+type effort struct {
+	perEndpoint, least, most int
+	wide                     int // so many connections at a time
+}
+
+// glance may miss an endpoint, in one of fifty questions; stare misses one in a hundred thousand.
+var (
+	glance = effort{perEndpoint: 4, least: 2, most: 24, wide: 1}
+	stare  = effort{perEndpoint: 12, least: 6, most: 64, wide: 8}
+)
+
+// A connection may be silent for so long. The first silence is tried again by the second, since a refusal of TCP that
+// comes while connect(2) is still busy is lost, and comes again after a second: on the client's own node that is each.
+const (
+	patience = 250 * time.Millisecond
+	lost     = 1700 * time.Millisecond
+)
+
+// atOnce is how many connections there are at a time. Most of them wait.
+const atOnce = 384
+
+// askAll asks a side all questions, with everything that is for a Service handed to its node.
+func (w *world) askAll(s *side, questions []question, e effort) ([]answers, error) {
+	all := make([]answers, len(questions))
+	errs := make([]error, len(questions))
+	free := make(chan struct{}, atOnce)
+	var wg sync.WaitGroup
+	for i, q := range questions {
+		free <- struct{}{}
+		wg.Go(func() {
+			all[i], errs[i] = w.ask(s, q, e)
+			<-free
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// ask asks one question of a side.
+func (w *world) ask(s *side, q question, e effort) (answers, error) {
+	n := min(max(e.perEndpoint*q.subject.count(q.family), e.least), e.most)
+	seen := make([]map[string]bool, e.wide)
+	errs := make([]error, e.wide)
+	var wg sync.WaitGroup
+	for i := range seen {
+		seen[i] = map[string]bool{}
+		wg.Go(func() { errs[i] = w.repeat(s, q, e, (n+e.wide-1)/e.wide, seen[i]) })
+	}
+	wg.Wait()
+	all := map[string]bool{}
+	for _, own := range seen {
+		maps.Copy(all, own)
+	}
+	return slices.Sorted(maps.Keys(all)), errors.Join(errs...)
+}
+
+// repeat opens n connections, one after the other, and adds what came of them to seen. Who gets nowhere by the least
+// number of them is not asked for more.
+func (w *world) repeat(s *side, q question, e effort, n int, seen map[string]bool) error {
+	for i := range n {
+		if i == e.least && nowhereAtAll(seen) {
+			return nil
+		}
+		h, d := w.dial(s, q)
+		o, word, err := w.connect(s, q, h, d)
+		if err == nil && o.Action == plan.Drop && q.protocol == model.TCP && !seen[word] {
+			d.Timeout = lost
+			o, word, err = w.connect(s, q, h, d)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %s: %w", s.Name, q, err)
+		}
+		seen[word] = true
+		if !q.sticky() || q.alone() || o.Action != plan.Forward {
+			continue
+		}
+		again, word, err := w.connect(s, q, h, d)
+		if err != nil {
+			return err
+		}
+		if seen[word] = true; again.Endpoint != o.Endpoint {
+			seen["forgets who it was"] = true
+		}
+	}
+	return nil
+}
+
+// nowhereAtAll reports whether there was one answer so far, and not an endpoint's.
+func nowhereAtAll(seen map[string]bool) bool {
+	return len(seen) == 1 && (seen[plan.Reject.String()] || seen[plan.Drop.String()] || seen[plan.Unhandled.String()])
+}
+
+// connect opens one connection and says in words what came of it.
+func (w *world) connect(s *side, q question, h *lab.Host, d lab.Dial) (lab.Outcome, string, error) {
+	d.Timeout = max(d.Timeout, patience)
+	o, err := h.Dial(d)
+	if errors.Is(err, syscall.ENOPROTOOPT) || errors.Is(err, syscall.EPROTO) {
+		return o, "a machine has no SCTP", nil
+	}
+	if err != nil {
+		return o, "", err
+	}
+	return o, w.words(s, q, d, o), nil
+}
+
+// words are what an outcome is to a side.
+func (w *world) words(s *side, q question, d lab.Dial, o lab.Outcome) string {
+	if o.Action != plan.Forward {
+		return o.Action.String()
+	}
+	peer := w.name(s, o.Peer.Addr())
+	switch {
+	case o.Peer.Addr() == d.From:
+		peer = "itself"
+	case !d.From.IsValid() && q.client == process && q.target != loopback && o.Peer.Addr() == s.Address(model.FamilyOf(d.To.Addr())):
+		peer = "the machine here"
+	}
+	if q.sticky() && q.alone() {
+		return "an endpoint sees " + peer
+	}
+	return fmt.Sprintf("%s:%d sees %s", w.name(s, o.Endpoint.Addr()), o.Endpoint.Port(), peer)
+}
