@@ -6,19 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/fsnotify/fsnotify"
-)
-
-const (
-	// settleTime is how long nothing may happen before a change is told: a program that writes a file does so in several
-	// steps.
-	settleTime = 40 * time.Millisecond
-	// settleLimit is how long something that never settles can put that off.
-	settleLimit = 500 * time.Millisecond
-	// pollTime is how often the file is looked at without being told. Network file systems tell nothing.
-	pollTime = 10 * time.Second
 )
 
 // File calls changed, one call at a time, at once and after each change of the file at path, until ctx is done. The
@@ -28,7 +17,7 @@ func File(ctx context.Context, path string, changed func()) error {
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", path, err)
 	}
-	w := watcher{path: full, poll: pollTime, listen: fsnotify.NewWatcher}
+	w := watcher{path: full, poll: PollTime, listen: fsnotify.NewWatcher}
 	w.run(ctx, changed)
 	return nil
 }

@@ -52,29 +52,5 @@ func (w *watcher) unhang() {
 
 // wait waits until something happens on the way and is over, which it reports, or for the time of a poll.
 func (w *watcher) wait(ctx context.Context) (rung bool) {
-	var events chan fsnotify.Event
-	var errs chan error
-	if w.notifier != nil {
-		events, errs = w.notifier.Events, w.notifier.Errors
-	}
-	done, quiet := time.After(w.poll), (<-chan time.Time)(nil)
-	for {
-		select {
-		case <-ctx.Done():
-			return rung
-		case <-done:
-			return rung
-		case <-quiet:
-			return rung
-		case e := <-events:
-			if !w.ways[e.Name] {
-				continue
-			}
-		case <-errs: //nolint:errcheck // whichever it was, events were lost
-		}
-		if !rung {
-			rung, done = true, time.After(settleLimit)
-		}
-		quiet = time.After(settleTime)
-	}
+	return Wait(ctx, w.notifier, w.poll, func(path string) bool { return w.ways[path] }, func() {})
 }

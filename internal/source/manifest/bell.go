@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"sluice/internal/filewatch"
 )
 
 // hangTries bounds how often folders that appear while others are hung on are looked for.
@@ -160,36 +162,15 @@ func holder(path string) found {
 // wait waits until something rings and is quiet again, or for the time of a poll.
 func (b *bell) wait(ctx context.Context, poll time.Duration) rings {
 	rung := rings{paths: map[string]bool{}}
-	var events chan fsnotify.Event
-	var errs chan error
-	if b.notifier != nil {
-		events, errs = b.notifier.Events, b.notifier.Errors
-	}
-	done, quiet := time.After(poll), (<-chan time.Time)(nil)
-	ring := func() {
-		if quiet == nil {
-			done = time.After(settleLimit)
+	concerns := func(path string) bool {
+		if b.concerns(path) {
+			rung.paths[path] = true
+			return true
 		}
-		quiet = time.After(settleTime)
+		return false
 	}
-	for {
-		select {
-		case <-ctx.Done():
-			return rung
-		case <-done:
-			return rung
-		case <-quiet:
-			return rung
-		case e := <-events:
-			if b.concerns(e.Name) {
-				rung.paths[e.Name] = true
-				ring()
-			}
-		case <-errs: //nolint:errcheck // whichever it was, events were lost
-			rung.all = true
-			ring()
-		}
-	}
+	filewatch.Wait(ctx, b.notifier, poll, concerns, func() { rung.all = true })
+	return rung
 }
 
 // concerns reports whether something that happened at a path can matter: in a folder that matters as a whole, or on

@@ -6,18 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"sluice/internal/filewatch"
 	"sluice/internal/model"
 	"sluice/internal/source/convert"
-)
-
-const (
-	// settleTime is how long files have to be quiet before they are read: a program that writes one does so in several
-	// steps, and what is there in between is not meant.
-	settleTime = 40 * time.Millisecond
-	// settleLimit is how long files that are never quiet can put off being read.
-	settleLimit = 500 * time.Millisecond
-	// pollTime is how often files are looked at without being told. Network file systems tell nothing.
-	pollTime = 10 * time.Second
 )
 
 // Notify takes a Snapshot and the Problems of the manifests it was read from. Both are the receiver's to keep.
@@ -55,7 +46,7 @@ func newWatcher(paths []string) (*watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &watcher{paths: paths, bell: bell, files: map[string]*watched{}, memo: podMemo{}, poll: pollTime}, nil
+	return &watcher{paths: paths, bell: bell, files: map[string]*watched{}, memo: podMemo{}, poll: filewatch.PollTime}, nil
 }
 
 func (w *watcher) run(ctx context.Context, notify Notify) error {
