@@ -34,25 +34,21 @@ func (s *store) Transformer() cache.TransformFunc {
 }
 
 // Add takes an object that is new.
-func (s *store) Add(object any) error { return s.put(object) }
+func (s *store) Add(object any) error { return s.change(object, s.set) }
 
 // Update takes an object that changed.
-func (s *store) Update(object any) error { return s.put(object) }
-
-func (s *store) put(object any) error {
-	it, err := s.kind.itemOf(object)
-	if err != nil {
-		return err
-	}
-	defer s.done()
-	s.ledger.mu.Lock()
-	defer s.ledger.mu.Unlock()
-	s.set(it)
-	return nil
-}
+func (s *store) Update(object any) error { return s.change(object, s.set) }
 
 // Delete takes an object that is gone.
 func (s *store) Delete(object any) error {
+	return s.change(object, func(it *item) {
+		s.remove(it.name)
+		s.miss("not there")
+	})
+}
+
+// change does what an object asks for, with the lock.
+func (s *store) change(object any, do func(*item)) error {
 	it, err := s.kind.itemOf(object)
 	if err != nil {
 		return err
@@ -60,8 +56,7 @@ func (s *store) Delete(object any) error {
 	defer s.done()
 	s.ledger.mu.Lock()
 	defer s.ledger.mu.Unlock()
-	s.remove(it.name)
-	s.miss("not there")
+	do(it)
 	return nil
 }
 
