@@ -7,7 +7,37 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+
+	"sluice/internal/config"
 )
+
+// A scrape has what each mode counts, from the kernel.
+func TestScrape(t *testing.T) {
+	for mode, lines := range map[string][]string{
+		config.ModeIPTables: {
+			`kubeproxy_sync_proxy_rules_iptables_total{ip_family="IPv4",table="filter"} 3`,
+			"kubeproxy_iptables_ct_state_invalid_dropped_packets_total 0",
+			"kubeproxy_iptables_localhost_nodeports_accepted_packets_total 0",
+		},
+		config.ModeNFTables: {
+			`sluice_service_connections_total{ip_family="IPv4",name="dns",namespace="default",port="",protocol="UDP"} 0`,
+			`sluice_service_endpoints{ip_family="IPv4"} 1`,
+		},
+	} {
+		t.Run(mode, func(t *testing.T) {
+			n := newNodeOf(t, mode)
+			n.put(udp("dns", "10.96.0.10", 53, 30053, "10.244.2.5:53"))
+			n.start()
+			n.eventually("rules are written", func() bool { return strings.Contains(n.said(), "rules written") })
+			for _, l := range lines {
+				n.eventually(l, func() bool {
+					_, body := get(t, "http://127.0.0.1:10249/metrics")
+					return strings.Contains(body, "\n"+l+"\n")
+				})
+			}
+		})
+	}
+}
 
 // A count that fails is told once, however often it is asked for, and again when it fails anew.
 func TestFailedCountIsToldOnce(t *testing.T) {

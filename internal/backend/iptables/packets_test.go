@@ -208,6 +208,40 @@ func TestPacketsAreNotReadAcrossAWrite(t *testing.T) {
 	}
 }
 
+// Who asks waits for no Apply, and may ask while there is one.
+func TestScrapeDuringApply(t *testing.T) {
+	b, _ := newTestBackend(false)
+	if _, err := b.Apply(t.Context(), webNodePort(DefaultOptions()), backend.Request{}); err != nil {
+		t.Fatal(err)
+	}
+	b.mu.Lock()
+	wantPackets(t, "while the Backend is held", b, 0, 0)
+	if len(b.Rules()) != 4 {
+		t.Errorf("rules %v, want those of two tables in two families", b.Rules())
+	}
+	b.mu.Unlock()
+
+	eachVariant(t, func(n *node) {
+		n.apply(webNodePort(DefaultOptions()), false)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for i := range 6 {
+				n.apply(webNodePort(Options{MasqueradeBit: 14 + i}), false)
+			}
+		}()
+		for going := true; going; {
+			select {
+			case <-ended:
+				going = false
+			default:
+			}
+			n.do(func(context.Context) error { wantPackets(t, "while rules are written", n.backend, 0, 0); return nil })
+			n.backend.Rules()
+		}
+	})
+}
+
 // writtenMeanwhile are Tables that somebody writes while packets are counted.
 type writtenMeanwhile struct {
 	Tables
