@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"sluice/internal/config"
 	"sluice/internal/reconcile"
@@ -16,14 +17,14 @@ func (d *daemon) reload(ctx context.Context) error {
 	if d.Reload == nil {
 		return nil
 	}
+	var undone []string
 	err := d.Reload(ctx, d.config(), func(next config.Config, warnings []string, err error) {
-		if err != nil {
-			err = fmt.Errorf("%w (what it said before stays in force)", err)
-			warnings = append(warnings, err.Error())
+		if err == nil {
+			undone = d.follow(ctx, next)
 		} else {
-			d.follow(ctx, next)
+			warnings = append(warnings, err.Error()+" (what it said before stays in force)")
 		}
-		d.heard(ctx, reconcile.Event{Problems: map[any][]string{configTopic: warnings}})
+		d.heard(ctx, reconcile.Event{Problems: map[any][]string{configTopic: slices.Concat(warnings, undone)}})
 	})
 	if err != nil {
 		return fmt.Errorf("watch the configuration: %w", err)
@@ -31,23 +32,23 @@ func (d *daemon) reload(ctx context.Context) error {
 	return nil
 }
 
-// follow does as another configuration says. A mode that cannot start leaves the one before in force, until the
-// configuration changes again.
-func (d *daemon) follow(ctx context.Context, next config.Config) {
+// follow does as another configuration says, and tells what of it is not in force. A mode that cannot start leaves the
+// one before at work, until the configuration changes again.
+func (d *daemon) follow(ctx context.Context, next config.Config) (undone []string) {
 	now := d.config()
 	if next.Mode == "" {
 		mode, _ := choose(ctx) // as a new start would
 		next, _ = next.For(mode)
 	}
 	for _, what := range config.Restart(d.atStart, next) {
-		d.Log.Warn("this takes effect when sluice starts again", "what", what)
+		undone = append(undone, what+"; it takes effect when sluice starts again")
 	}
 	next.Client, next.Plan.NodeName, next.Log.Format = now.Client, now.Plan.NodeName, now.Log.Format
 	if err := d.followEngine(ctx, now, next); err != nil {
 		if ctx.Err() != nil {
-			return
+			return nil
 		}
-		d.Log.Error("the mode stays as it was", "wanted", next.Mode, "error", err)
+		undone = append(undone, fmt.Sprintf("mode %s: %v; the mode stays as it was", next.Mode, err))
 		next = withEngineOf(now, next)
 		d.followLive(ctx, next)
 	}
@@ -56,6 +57,7 @@ func (d *daemon) follow(ctx context.Context, next config.Config) {
 	d.ports.follow(next.Serve)
 	d.setUpMachine(next.Host)
 	d.Log.Info("the configuration changed", "mode", next.Mode)
+	return undone
 }
 
 // followEngine passes a configuration on to the engine, or has one start that takes over.

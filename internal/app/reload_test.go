@@ -85,6 +85,13 @@ func TestModeThatCannotStart(t *testing.T) {
 	n.put(udp("dns", "10.96.0.10", 53, 0, "10.244.2.6:53"))
 	n.in.Config = flags(t, "--mode=nftables", "--node=node-a")
 	n.eventually("changes are still followed", n.asPlanned)
+	say(config.Config{}, errors.New("line 3: no such thing"))
+	n.eventually("a wrong file is told beside it", func() bool {
+		r, err := askDaemon()
+		return err == nil && len(r.Problems) > 1 && strings.Contains(strings.Join(r.Problems, "\n"), "the mode stays as it was")
+	})
+	say(flags(t, "--mode=nftables", "--node=node-b"), nil)
+	n.eventually("what takes a start is told", func() bool { return strings.Contains(n.said(), "it takes effect when sluice starts again") })
 	n.stop()
 }
 
