@@ -126,9 +126,12 @@ func (l *Loop) Run(ctx context.Context, events <-chan Event) {
 	}
 }
 
+// gatherLimit is how many Events one write waits for: where they come as fast as they are absorbed there is no end.
+const gatherLimit = 1000
+
 // gather takes what has come in meanwhile, so that one write serves it too.
 func (l *Loop) gather(events <-chan Event) {
-	for {
+	for range gatherLimit {
 		select {
 		case e := <-events:
 			l.absorb(e)

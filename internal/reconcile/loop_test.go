@@ -315,6 +315,20 @@ func TestGoesOnAfterAnotherLoop(t *testing.T) {
 	})
 }
 
+// Changes without end do not keep a write waiting.
+func TestGathersSoMuchAtOnce(t *testing.T) {
+	run(t, func(w *world) {
+		events := make(chan Event, 2*gatherLimit)
+		for range cap(events) {
+			events <- Event{}
+		}
+		w.gather(events)
+		if n := len(events); n != gatherLimit {
+			w.t.Errorf("%d of %d events are left, want %d", n, cap(events), gatherLimit)
+		}
+	})
+}
+
 func TestVeryManyProblemsMakeFewLines(t *testing.T) {
 	run(t, func(w *world) {
 		t := w.t
