@@ -8,6 +8,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"syscall"
 	"time"
 
 	"sluice/internal/backend/iptables/rules"
@@ -28,7 +29,8 @@ type Tables interface {
 	// Generation is a number that every change of any table, by anyone, makes another. It is not known of the legacy
 	// variant.
 	Generation() (number uint32, known bool, err error)
-	// Packets tells how many packets each rule of a chain has matched, in order.
+	// Packets tells how many packets each rule of a chain has matched, in order. It need not be right while somebody
+	// writes the chain.
 	Packets(ctx context.Context, table Table, chain string) ([]uint64, error)
 }
 
@@ -83,7 +85,8 @@ func (p programs) Generation() (uint32, bool, error) {
 	return number, err == nil, err
 }
 
-// Packets asks nf_tables itself, which has a counter in every rule that the programs write.
+// Packets asks nf_tables itself, which has a counter in every rule that the programs write. Of a chain that is written at
+// this moment there may be rules from before and after.
 func (p programs) Packets(ctx context.Context, table Table, chain string) (counts []uint64, err error) {
 	if p.Variant != iptexec.NFT {
 		return p.Tools.Packets(ctx, p.family, table.String(), chain)
@@ -95,12 +98,12 @@ func (p programs) Packets(ctx context.Context, table Table, chain string) (count
 	defer func() { _ = conn.Close() }()
 	numbers := map[iptexec.Family]uint8{iptexec.IPv4: nfIPv4, iptexec.IPv6: nfIPv6}
 	kind, request := wire.ListRules(numbers[p.family], table.String(), chain)
-	err = conn.Dump(ctx, kind, request, func(_ uint16, data []byte) error {
+	err = conn.Sample(ctx, kind, request, func(_ uint16, data []byte) error {
 		r, err := wire.DecodeRule(data)
 		counts = append(counts, r.Packets)
 		return err
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, syscall.ENOENT) {
 		return nil, fmt.Errorf("count packets in %s %s %s (%s): %w", p.family, table, chain, p.Variant, err)
 	}
 	return counts, nil

@@ -17,7 +17,7 @@ import (
 )
 
 // wantPackets has a Backend tell so many packets, or that nobody counts them: -1.
-func wantPackets(t *testing.T, name string, b *Backend, invalid, localhost int) {
+func wantPackets(t testing.TB, name string, b *Backend, invalid, localhost int) {
 	t.Helper()
 	p, err := b.Packets(t.Context())
 	if err != nil {
@@ -222,7 +222,12 @@ func TestScrapeDuringApply(t *testing.T) {
 	b.mu.Unlock()
 
 	eachVariant(t, func(n *node) {
+		ask := func(when string) {
+			n.do(func(context.Context) error { wantPackets(n, when, n.backend, 0, 0); return nil })
+			n.backend.Rules()
+		}
 		n.apply(webNodePort(DefaultOptions()), false)
+		ask("before")
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
@@ -230,14 +235,14 @@ func TestScrapeDuringApply(t *testing.T) {
 				n.apply(webNodePort(Options{MasqueradeBit: 14 + i}), false)
 			}
 		}()
+		defer func() { <-ended }()
 		for going := true; going; {
 			select {
 			case <-ended:
 				going = false
 			default:
 			}
-			n.do(func(context.Context) error { wantPackets(t, "while rules are written", n.backend, 0, 0); return nil })
-			n.backend.Rules()
+			ask("while rules are written")
 		}
 	})
 }
