@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -49,11 +50,11 @@ func dial(config *rest.Config, log *slog.Logger) (*Client, error) {
 	}
 	http, err := rest.HTTPClientFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("use the configuration of the API server %s: %w", config.Host, err)
+		return nil, fmt.Errorf("use the configuration of the API server %s: %w", redacted(config.Host), err)
 	}
 	c := &Client{
 		log: log, config: config, http: http, params: runtime.NewParameterCodec(scheme),
-		groups: map[schema.GroupVersion]rest.Interface{}, link: newLink(log, config.Host), pace: usualPace,
+		groups: map[schema.GroupVersion]rest.Interface{}, link: newLink(log, redacted(config.Host)), pace: usualPace,
 	}
 	return c, c.connectGroups()
 }
@@ -67,15 +68,23 @@ func (c *Client) connectGroups() error {
 		}
 		group, err := rest.RESTClientForConfigAndClient(config, c.http)
 		if err != nil {
-			return fmt.Errorf("use the configuration of the API server %s: %w", config.Host, err)
+			return fmt.Errorf("use the configuration of the API server %s: %w", redacted(config.Host), err)
 		}
 		c.groups[gv] = group
 	}
 	return nil
 }
 
-// Host is the URL of the API server.
-func (c *Client) Host() string { return c.config.Host }
+// Host is the URL of the API server, without a password that may be in it.
+func (c *Client) Host() string { return redacted(c.config.Host) }
+
+// redacted is a URL as anybody may read it.
+func redacted(host string) string {
+	if u, err := url.Parse(host); err == nil && u.User != nil {
+		return u.Redacted()
+	}
+	return host
+}
 
 // State is how the Client stands with the API server at this moment.
 func (c *Client) State() State { return c.link.state() }
@@ -88,7 +97,7 @@ func (c *Client) State() State { return c.link.state() }
 // refuses or does not serve them, or is slow with them alone: they come later, if they come.
 func (c *Client) Watch(ctx context.Context, node string, notify func(Change)) error {
 	if c.used.Swap(true) {
-		return fmt.Errorf("watch %s: is being watched already", c.config.Host)
+		return fmt.Errorf("watch %s: is being watched already", c.Host())
 	}
 	return c.watch(ctx, node, notify)
 }

@@ -39,6 +39,7 @@ func TestDial(t *testing.T) {
 		{"kubeconfig", Options{Kubeconfig: good}, "https://192.0.2.1:6443", ""},
 		{"address beside it", Options{Kubeconfig: good, Master: "https://192.0.2.2"}, "https://192.0.2.2", ""},
 		{"address alone", Options{Master: "http://192.0.2.3:8080"}, "http://192.0.2.3:8080", ""},
+		{"password", Options{Master: "https://u:secret@192.0.2.3"}, "https://u:xxxxx@192.0.2.3", ""},
 		{"no file", Options{Kubeconfig: good + "x"}, "", "no such file"},
 		{"no YAML", Options{Kubeconfig: writeKubeconfig(t, "{")}, "", "kubeconfig"},
 		{"certificate", Options{Kubeconfig: writeKubeconfig(t, strings.Replace(kubeconfig, `"SERVER"`, `"https://x", certificate-authority: none`, 1))}, "", "none"},
