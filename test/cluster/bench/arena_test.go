@@ -14,6 +14,7 @@ type arena struct {
 	*testing.B
 	*cluster.Cluster
 	subjects []*subject
+	hearing  *hearing
 	version  int // of the endpoint that was last put in another's place
 }
 
@@ -31,6 +32,7 @@ func newArena(b *testing.B, subjects []*subject) *arena {
 		b.Fatal(err)
 	}
 	a.fill()
+	a.hearing = a.listen()
 	for i, s := range subjects {
 		s.arena, s.index, s.host, s.times = a, i, a.Node(b, s.node), map[string]*timing{}
 	}

@@ -70,11 +70,10 @@ type timing struct {
 // changes has all take turns.
 func (a *arena) changes() *figures.Grid {
 	a.Helper()
-	h := a.listen()
 	for range *rounds {
 		for _, s := range a.subjects {
 			for _, k := range kinds() {
-				s.try(k, h)
+				s.try(k)
 			}
 		}
 	}
@@ -109,7 +108,7 @@ func (t *timing) later() (all []time.Duration) {
 }
 
 // try measures some changes of one kind.
-func (s *subject) try(k kind, h *hearing) {
+func (s *subject) try(k kind) {
 	s.arena.Helper()
 	t := s.times[k.what]
 	if t == nil {
@@ -119,13 +118,13 @@ func (s *subject) try(k kind, h *hearing) {
 	t.cpu += s.turn(func() {
 		for i := range s.samples {
 			time.Sleep(s.interval + 250*time.Millisecond) // it has finished the one before, and may write at once
-			s.measure(k.change(s.arena, i), h, t)
+			s.measure(k.change(s.arena, i), t)
 		}
 	})
 }
 
 // measure makes a change.
-func (s *subject) measure(c change, h *hearing, t *timing) {
+func (s *subject) measure(c change, t *timing) {
 	a := s.arena
 	a.Helper()
 	begun, ended := make(chan struct{}), make(chan error, 1)
@@ -143,7 +142,7 @@ func (s *subject) measure(c change, h *hearing, t *timing) {
 		a.Fatalf("%s: %v", s.name, err)
 	}
 	t.written, t.answered = append(t.written, at.Sub(start)), append(t.answered, answered)
-	t.heard = append(t.heard, h.of(a, c.object, c.event, start))
+	t.heard = append(t.heard, a.hearing.of(a, c.object, c.event, start))
 }
 
 // quantile is that of at least one time; 1 is the longest.

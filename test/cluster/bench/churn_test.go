@@ -29,13 +29,13 @@ func (a *arena) churns() *figures.Grid {
 	a.Helper()
 	g := &figures.Grid{Head: []string{
 		fmt.Sprintf("%d changes a second for %s", perSecond, *churn),
-		"changes", "delay ms, p50", "p95", "longest", "CPU ms for each change",
+		"changes", "delay ms, p50", "p95", "longest", "after a bare watch, p50", "p95", "CPU ms for each change",
 		"connections to Services that stay", "failed", "first packets repeated", "MiB afterwards", "MiB at its peak", "with its children",
 	}}
 	for _, s := range a.subjects {
 		r := s.churn()
 		u := s.usage()
-		g.Add(s.name, fmt.Sprint(r.changes), ms(quantile(r.delays, 0.5)), ms(quantile(r.delays, 0.95)), ms(quantile(r.delays, 1)), ms(r.cpu/time.Duration(r.changes)),
+		g.Add(s.name, fmt.Sprint(r.changes), ms(quantile(r.delays, 0.5)), ms(quantile(r.delays, 0.95)), ms(quantile(r.delays, 1)), ms(quantile(r.late, 0.5)), ms(quantile(r.late, 0.95)), ms(r.cpu/time.Duration(r.changes)),
 			fmt.Sprint(r.connections), fmt.Sprint(r.failed), fmt.Sprint(r.repeated), mebibytes(u.RSS), mebibytes(u.Peak), mebibytes(s.most))
 	}
 	return g
@@ -44,8 +44,9 @@ func (a *arena) churns() *figures.Grid {
 // turmoil is what constant change did.
 type turmoil struct {
 	changes int
-	delays  []time.Duration
-	cpu     time.Duration
+	// delays are from the write of another endpoint, and late from when a bare watch told of it.
+	delays, late []time.Duration
+	cpu          time.Duration
 	crowdTally
 }
 
@@ -55,7 +56,7 @@ func (s *subject) churn() (r turmoil) {
 		stay := s.connectToStable()
 		w := newWriters(s)
 		r.changes = w.run()
-		r.delays = w.watched.wait()
+		r.delays, r.late = w.watched.wait()
 		r.crowdTally = stay()
 	})
 	return r
@@ -141,11 +142,10 @@ type watched struct {
 	*subject
 	wg sync.WaitGroup
 
-	mu     sync.Mutex // guards the following
-	writes [targets][]time.Time
-	seen   [targets]int // how many of writes
-	delays []time.Duration
-	ended  bool // there will be no more writes
+	mu     sync.Mutex           // guards the following
+	writes [targets][]time.Time // by version
+	seen   [targets][]time.Time // and when the first connection arrived at it, or at a later one
+	ended  bool                 // there will be no more writes
 }
 
 // observe begins to connect to the targets.
@@ -194,29 +194,36 @@ func (w *watched) follow(i int, first chan<- struct{}) {
 // saw notes that an endpoint has answered, which tells of its version and all before it. It reports whether that is the
 // last one.
 func (w *watched) saw(i int, endpoint netip.Addr) (last bool) {
+	now := time.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for n := w.seen[i]; n < len(w.writes[i]); n++ {
+	for n := len(w.seen[i]); n < len(w.writes[i]); n++ {
 		if w.address(n+1) != endpoint {
 			continue
 		}
-		for ; w.seen[i] <= n; w.seen[i]++ {
-			w.delays = append(w.delays, time.Since(w.writes[i][w.seen[i]]))
+		for len(w.seen[i]) <= n {
+			w.seen[i] = append(w.seen[i], now)
 		}
 	}
-	return w.ended && w.seen[i] == len(w.writes[i])
+	return w.ended && len(w.seen[i]) == len(w.writes[i])
 }
 
-// wait waits until all versions are seen, and returns how long each took.
-func (w *watched) wait() []time.Duration {
+// wait waits until all versions are seen, and returns how long each took, from the write and from when a bare watch told
+// of it.
+func (w *watched) wait() (delays, late []time.Duration) {
 	w.mu.Lock()
 	w.ended = true
 	w.mu.Unlock()
 	w.wg.Wait()
-	most := 0
+	a, most := w.arena, 0
+	a.Helper()
 	for i := range targets {
+		for n, seen := range w.seen[i] {
+			delays = append(delays, seen.Sub(w.writes[i][n]))
+			late = append(late, seen.Sub(a.hearing.pointing(a, target(i), w.address(n+1), w.writes[i][n])))
+		}
 		most = max(most, len(w.writes[i]))
 	}
-	w.arena.version += most
-	return w.delays
+	a.version += most
+	return delays, late
 }

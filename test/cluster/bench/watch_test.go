@@ -3,9 +3,11 @@ package bench_test
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"sync"
 	"time"
 
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -16,6 +18,14 @@ import (
 type hearing struct {
 	mu   sync.Mutex // guards what follows
 	last map[string]heard
+	// pointed is when it was last heard that a Service of one endpoint has that one.
+	pointed map[pointing]time.Time
+}
+
+// pointing is a Service's EndpointSlice with its only endpoint.
+type pointing struct {
+	slice    string
+	endpoint netip.Addr
 }
 
 // heard is the last that was heard of an object.
@@ -27,7 +37,7 @@ type heard struct {
 // listen watches until the benchmark ends, from now on.
 func (a *arena) listen() *hearing {
 	a.Helper()
-	h := &hearing{last: map[string]heard{}}
+	h := &hearing{last: map[string]heard{}, pointed: map[pointing]time.Time{}}
 	newest := metav1.ListOptions{Limit: 1}
 	service, err1 := a.services().List(a.Context(), newest)
 	slice, err2 := a.slices().List(a.Context(), newest)
@@ -49,12 +59,32 @@ func (a *arena) listen() *hearing {
 func (h *hearing) follow(kind string, w watch.Interface) {
 	for e := range w.ResultChan() {
 		at := time.Now()
-		if o, ok := e.Object.(metav1.Object); ok {
-			h.mu.Lock()
-			h.last[kind+" "+o.GetName()] = heard{e.Type, at}
-			h.mu.Unlock()
+		o, ok := e.Object.(metav1.Object)
+		if !ok {
+			continue
 		}
+		h.mu.Lock()
+		h.last[kind+" "+o.GetName()] = heard{e.Type, at}
+		if s, ok := o.(*discoveryv1.EndpointSlice); ok && len(s.Endpoints) == 1 {
+			h.pointed[pointing{s.Name, netip.MustParseAddr(s.Endpoints[0].Addresses[0])}] = at
+		}
+		h.mu.Unlock()
 	}
+}
+
+// pointing waits until it is heard, later than start, that a Service has that one endpoint, and returns when it was.
+func (h *hearing) pointing(a *arena, service int, endpoint netip.Addr, start time.Time) (at time.Time) {
+	a.Helper()
+	p := pointing{name(service), endpoint}
+	cluster.WaitFor(a, "the watch to tell of another endpoint", func() error {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if at = h.pointed[p]; at.Before(start) {
+			return fmt.Errorf("%v was last heard of at %s", p, at)
+		}
+		return nil
+	})
+	return at
 }
 
 // of waits until an event is heard of an object that is later than start, and returns how much.
