@@ -104,6 +104,13 @@ func TestModeThatIsNoLongerGiven(t *testing.T) {
 	n.eventually("iptables has rules", n.has("--to-destination 10.244.2.5:53"))
 	say(flags(t, "--node=node-a"), nil)
 	n.eventually("there is a table", func() bool { return n.hasTable("sluice") })
+
+	n.in.Config, _ = flags(t, "--node=node-a", "--masquerade-all").For(config.ModeNFTables)
+	say(flags(t, "--node=node-a", "--masquerade-all"), nil)
+	n.eventually("it is chosen again beside its own rules", n.asPlanned)
+	if r, err := askDaemon(); err != nil || r.Mode != config.ModeNFTables {
+		t.Errorf("mode %q, error %v", r.Mode, err)
+	}
 	n.stop()
 }
 
