@@ -34,12 +34,14 @@ type connections struct {
 func (c *connections) collect(ch chan<- prometheus.Metric, count func(context.Context) (map[plan.PortID]uint64, error), now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.pace.read(now, func() {
+	c.pace.read(now, func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), countLimit)
 		defer cancel()
-		if counts, err := count(ctx); err == nil && counts != nil { // who counts tells of an error
+		counts, err := count(ctx)
+		if err == nil && counts != nil {
 			c.update(counts)
 		}
+		return err // of which who counts tells
 	})
 	if c.last == nil {
 		return

@@ -5,5 +5,5 @@
 //	                 Source ◀─── at a scrape
 //
 // Invariant: what is not known is absent, never 0; the number of series has a bound that no cluster moves; and a scrape
-// reads the kernel for a hundredth of the time at most, beside the loop.
+// reads the kernel for a hundredth of the time, beside the loop.
 package metrics

@@ -187,16 +187,22 @@ func TestUnknownIsAbsent(t *testing.T) {
 // What is read of the kernel takes a small part of the time, whatever a reading takes.
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for took, want := range map[time.Duration]time.Duration{
-			time.Millisecond: readEvery + time.Millisecond, time.Second: 101 * time.Second,
+		for _, tt := range []struct {
+			took, rest time.Duration
+			err        error
+		}{
+			{time.Millisecond, 5 * time.Second, nil},
+			{200 * time.Millisecond, 20 * time.Second, nil},
+			{2 * time.Second, time.Minute, nil},
+			{2 * time.Second, 5 * time.Second, errors.New("no time")},
 		} {
 			var p pace
-			start := time.Now()
+			start, times := time.Now(), 0
 			for range 2 {
-				p.read(time.Now(), func() { time.Sleep(took) })
+				p.read(time.Now(), func() error { times++; time.Sleep(tt.took); return tt.err })
 			}
-			if got := p.next.Sub(start); got != want {
-				t.Errorf("after %v nothing is read for %v, want %v", took, got, want)
+			if got := p.next.Sub(start) - tt.took; got != tt.rest || times != 1 {
+				t.Errorf("%+v: read %d times, and nothing for %v", tt, times, got)
 			}
 		}
 	})

@@ -30,12 +30,14 @@ type packets struct {
 func (p *packets) collect(ch chan<- prometheus.Metric, count func(context.Context) (backend.Packets, error), now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.pace.read(now, func() {
+	p.pace.read(now, func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), packetLimit)
 		defer cancel()
-		if counts, err := count(ctx); err == nil { // who counts tells of an error
+		counts, err := count(ctx)
+		if err == nil {
 			p.last = counts
 		}
+		return err // of which who counts tells
 	})
 	for d, n := range map[*prometheus.Desc]*uint64{descInvalid: p.last.Invalid, descLocalhost: p.last.Localhost} {
 		if n != nil {
