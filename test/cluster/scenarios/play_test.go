@@ -57,7 +57,7 @@ func verbs() map[string]struct {
 		// Write a Service that many times, to no effect.
 		"edit": {"SERVICE TIMES", (*player).edit},
 		// Compare with a fresh start, as at the end.
-		"fresh": {"", func(p *player, t *testing.T, _ []string) { p.checkFresh(t) }},
+		"fresh": {"", (*player).compare},
 	}
 }
 
@@ -157,6 +157,8 @@ func (p *player) configure(t *testing.T, args []string) {
 		t.Fatal(err)
 	}
 }
+
+func (p *player) compare(t *testing.T, _ []string) { p.checkFresh(t) }
 
 func (p *player) address(t *testing.T, args []string) { p.SetNodeAddresses(t, args[0], args[1:]...) }
 

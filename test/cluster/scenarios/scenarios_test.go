@@ -17,29 +17,35 @@ func TestScenarios(t *testing.T) {
 	steady := b.steady(t)
 	defer steady.end(t)
 	t.Run("together", func(t *testing.T) {
-		for _, s := range all {
-			if !s.alone {
-				t.Run(s.name, func(t *testing.T) {
-					t.Parallel()
-					b.play(t, s)
-				})
-			}
+		for _, s := range all[together] {
+			t.Run(s.name, func(t *testing.T) {
+				t.Parallel()
+				b.play(t, s)
+			})
 		}
 	})
 	b.checkFresh(t)
+	b.playEach(t, all[alone])
+	if t.Failed() {
+		return // and the nodes are as nobody knows
+	}
+	b.removeAll(t, append(all[together], all[alone]...))
+	b.checkFresh(t)
+	b.playEach(t, all[last])
+}
+
+// playEach runs scenarios one after the other until one fails, and compares with a fresh start after each.
+func (b *bench) playEach(t *testing.T, all []scenario) {
+	t.Helper()
 	for _, s := range all {
-		if s.alone && !t.Failed() { // one that failed has left the nodes as it does not know
-			t.Run(s.name, func(t *testing.T) {
-				b.play(t, s)
-				b.checkFresh(t)
-			})
+		ok := t.Run(s.name, func(t *testing.T) {
+			b.play(t, s)
+			b.checkFresh(t)
+		})
+		if !ok {
+			return
 		}
 	}
-	if t.Failed() {
-		return
-	}
-	b.removeAll(t, all)
-	b.checkFresh(t)
 }
 
 // bench is the cluster of all scenarios.

@@ -12,9 +12,28 @@ import (
 // scenario is one file: what it shows, a section "steps", and the files that the steps name.
 type scenario struct {
 	name  string // of the file, and of the namespace
-	alone bool   // it touches what all others use
+	turn  turn
 	steps []step
 	files map[string]string
+}
+
+// turn is when a scenario has its turn: a line "alone: WHY" or "last: WHY" in its description says so.
+type turn int
+
+const (
+	together turn = iota // with the others that touch only their own namespace
+	alone                // it touches what all others use
+	last                 // and after all others
+)
+
+func turnOf(description string) turn {
+	switch {
+	case strings.Contains(description, "\nalone: "):
+		return alone
+	case strings.Contains(description, "\nlast: "):
+		return last
+	}
+	return together
 }
 
 // step is one line.
@@ -23,8 +42,10 @@ type step struct {
 	words []string
 }
 
-func loadAll(t *testing.T) (all []scenario) {
+// loadAll reads all scenarios.
+func loadAll(t *testing.T) map[turn][]scenario {
 	t.Helper()
+	all := map[turn][]scenario{}
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("there are no scenarios: %v", err)
@@ -34,12 +55,11 @@ func loadAll(t *testing.T) (all []scenario) {
 		if err != nil {
 			t.Fatalf("%s: %v", f, err)
 		}
-		all = append(all, s)
+		all[s.turn] = append(all[s.turn], s)
 	}
 	return all
 }
 
-// read reads a file. A line "alone: WHY" in its description has it run alone.
 func read(file string) (s scenario, err error) {
 	a, err := txtar.ParseFile(file)
 	if err != nil {
@@ -47,7 +67,7 @@ func read(file string) (s scenario, err error) {
 	}
 	s = scenario{
 		name:  strings.TrimSuffix(filepath.Base(file), ".txtar"),
-		alone: strings.Contains(string(a.Comment), "\nalone: "),
+		turn:  turnOf(string(a.Comment)),
 		files: map[string]string{},
 	}
 	for _, f := range a.Files {
