@@ -64,16 +64,29 @@ func (t *triggers) add(more []Trigger) {
 	}
 }
 
-// settle takes out those of families whose Apply succeeded.
-func (t *triggers) settle(end time.Time, failed [2]bool) (done []Programmed) {
+// part is what of a Service is in the kernel, or is not: one family of it.
+type part struct {
+	service model.Name
+	family  model.Family
+}
+
+// settle takes out those of families whose Apply succeeded, but for parts that the kernel refuses. Of each of these the
+// first trigger waits: one that changes for as long as it is refused would else use up the room of all others.
+func (t *triggers) settle(end time.Time, failed [2]bool, refused map[part]bool) (done []Programmed) {
 	if len(t.open) == 0 {
 		return nil
 	}
 	kept := t.open[:0]
+	waits := make(map[part]bool, len(refused))
 	for _, trigger := range t.open {
-		if failed[trigger.Family] {
+		of := part{trigger.Service, trigger.Family}
+		switch {
+		case failed[trigger.Family]:
 			kept = append(kept, trigger)
-		} else {
+		case refused[of] && !waits[of]:
+			kept = append(kept, trigger)
+			waits[of] = true
+		case !refused[of]:
 			done = append(done, Programmed{Family: trigger.Family, Took: end.Sub(trigger.At)})
 		}
 	}
@@ -85,7 +98,7 @@ func (t *triggers) settle(end time.Time, failed [2]bool) (done []Programmed) {
 
 // observe tells the Observer of an Apply.
 func (l *Loop) observe(o outcome, full bool) {
-	programmed := l.triggers.settle(o.end, o.failed)
+	programmed := l.triggers.settle(o.end, o.failed, l.refusals.parts())
 	if l.Observer == nil {
 		return
 	}

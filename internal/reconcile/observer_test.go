@@ -76,6 +76,35 @@ func TestTriggersWaitForTheirFamily(t *testing.T) {
 	})
 }
 
+// What the kernel refuses is not programmed until it takes it, which is measured from the first trigger.
+func TestTriggersWaitForRefusedPorts(t *testing.T) {
+	run(t, func(w *world) {
+		t, n := w.t, &notes{}
+		w.Observer = n
+		id := idOf("a")
+		w.kernel.refuse[id] = true
+		w.wait(time.Second)
+		trigger := Trigger{Service: id.Service, Family: id.Family, At: time.Now()}
+		w.trigger(5300, trigger)
+		w.wait(500 * time.Millisecond)
+		later := trigger
+		later.At = time.Now()
+		other := Trigger{Service: id.Service, Family: 1 - id.Family, At: time.Now()}
+		w.trigger(5301, later, other)
+		w.wait(100 * time.Millisecond)
+		if diff := cmp.Diff([]Programmed{{Family: other.Family}}, n.programmed()); diff != "" {
+			t.Error(diff)
+		}
+		clear(w.kernel.refuse)
+		w.wait(time.Minute)
+		// The change half a second later was tried at once, and the next try is a second after that.
+		want := []Programmed{{Family: other.Family}, {Family: id.Family, Took: 1500 * time.Millisecond}}
+		if diff := cmp.Diff(want, n.programmed()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
 func TestTriggersAreBounded(t *testing.T) {
 	var ts triggers
 	at := []Trigger{{At: time.Unix(1, 0)}}
@@ -85,7 +114,7 @@ func TestTriggersAreBounded(t *testing.T) {
 	if len(ts.open) != maxTriggers {
 		t.Errorf("%d are kept", len(ts.open))
 	}
-	if done := ts.settle(time.Unix(2, 0), [2]bool{}); len(done) != maxTriggers || ts.open != nil {
+	if done := ts.settle(time.Unix(2, 0), [2]bool{}, nil); len(done) != maxTriggers || ts.open != nil {
 		t.Errorf("%d are settled, %d left", len(done), len(ts.open))
 	}
 }

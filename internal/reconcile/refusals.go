@@ -84,6 +84,15 @@ func (r *refusals) settle(o outcome) (fresh []plan.PortID, taken []plan.Change) 
 	return fresh, taken
 }
 
+// parts are what those that are refused now belong to.
+func (r *refusals) parts() map[part]bool {
+	of := make(map[part]bool, len(r.ports))
+	for id := range r.ports {
+		of[part{id.Service, id.Family}] = true
+	}
+	return of
+}
+
 // next is when the first of them is due, zero if none is waiting.
 func (r *refusals) next() (at time.Time) {
 	for id, refused := range r.ports {
