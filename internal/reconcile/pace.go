@@ -17,6 +17,7 @@ type pace struct {
 	changed bool          // the plan changed since the last Apply began
 	ended   time.Time     // the last Apply; zero: none yet
 	took    time.Duration // the last Apply
+	before  time.Duration // the one before it; 0: there was none
 
 	disturbed bool // somebody may have changed what is ours since the last Apply began
 	fight     fight
@@ -67,7 +68,16 @@ func (p *pace) pause() time.Duration {
 	if p.failures > 0 {
 		return p.min
 	}
-	return min(p.min, pauseShare*p.took)
+	return min(p.min, pauseShare*p.cost())
+}
+
+// cost is about what an Apply takes: what the quicker of the last two did. The other one may have waited for a processor,
+// and changes would wait several times as long again.
+func (p *pace) cost() time.Duration {
+	if p.before == 0 {
+		return p.took
+	}
+	return min(p.took, p.before)
 }
 
 // repairWanted reports whether to look at what others did. After a failure the retry does that.
@@ -78,7 +88,7 @@ func (p *pace) repairAt() time.Time { return later(p.changeAt(), p.fight.nextAt(
 // refusedRetryAt leaves the pause that an Apply deserves even where that is longer than min: many ports that are refused,
 // each at its own time, must not keep the kernel busy.
 func (p *pace) refusedRetryAt() time.Time {
-	return later(p.refusedAt, p.ended.Add(min(pauseShare*p.took, p.period)))
+	return later(p.refusedAt, p.ended.Add(min(pauseShare*p.cost(), p.period)))
 }
 
 // writeDue reports whether an Apply is due.
@@ -114,7 +124,7 @@ func (p *pace) succeeded(start, end time.Time, rechecked bool) {
 }
 
 func (p *pace) applied(start, end time.Time) {
-	p.ended, p.took = end, end.Sub(start)
+	p.ended, p.took, p.before = end, end.Sub(start), p.took
 	p.changed, p.disturbed = false, false
 }
 

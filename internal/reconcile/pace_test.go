@@ -34,6 +34,22 @@ func TestPauseFollowsFromTheApply(t *testing.T) {
 	}
 }
 
+// An Apply that something else held up does not hold up the changes after it.
+func TestPauseForgivesOneSlowApply(t *testing.T) {
+	const quick, slow = time.Millisecond, 100 * time.Millisecond
+	p := pace{min: time.Second, period: time.Minute, opened: true}
+	now := time.Unix(1000, 0)
+	for i, tt := range []struct{ took, want time.Duration }{
+		{quick, pauseShare * quick}, {slow, pauseShare * quick}, {slow, pauseShare * slow}, {quick, pauseShare * quick},
+	} {
+		p.succeeded(now, now.Add(tt.took), false)
+		now = now.Add(tt.took)
+		if got := p.changeAt().Sub(now); got != tt.want {
+			t.Errorf("after Apply %d, which took %v, a change waits for %v, want %v", i, tt.took, got, tt.want)
+		}
+	}
+}
+
 // Whatever happens, a pace has something to do when it says so, an Apply leaves the last one its pause, and no change
 // waits for longer.
 func TestPaceKeepsItsBudget(t *testing.T) {
