@@ -23,7 +23,7 @@ func (d *daemon) newPorts(answers *health.Proxy) ports {
 		return httpd.New(c)
 	}
 	return ports{
-		health:  server("health", serve.Health, "FailedToStartProxierHealthcheck", httpd.Config{Handler: answers.Handler()}),
+		health:  server("health", serve.Health, "FailedToStartProxierHealthcheck", httpd.Config{Handler: httpd.OneAnswer(answers.Handler())}),
 		metrics: server("metrics", serve.Metrics, "FailedToStartMetricServer", httpd.Config{Handler: httpd.MetricsMux(d.metricsMux())}),
 	}
 }

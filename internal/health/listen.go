@@ -78,7 +78,7 @@ func (s *Server) open(p place, l *listener) error {
 		return err
 	}
 	l.socket = socket
-	l.server, l.ended = httpd.Serve(socket, s.handler(l), s.log)
+	l.server, l.ended = httpd.Serve(socket, httpd.OneAnswer(s.handler(l)), s.log)
 	return nil
 }
 

@@ -20,6 +20,16 @@ const (
 	maxClients    = 256      // connections at one address; the kernel lets further ones wait
 )
 
+// OneAnswer is next with the end of each connection at its first answer. It is for ports that anybody reaches: clients
+// that stay, and ask nothing, take none of the places at it. Who would keep a connection is told with the answer, and
+// so never asks into one that is just being closed, as it may when its server only loses patience.
+func OneAnswer(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Connection", "close")
+		next.ServeHTTP(w, r)
+	})
+}
+
 // Serve answers with handler at socket until the socket or the returned server is closed. The channel yields
 // why it ended, which is http.ErrServerClosed after a call of Close or Shutdown, and is closed then.
 func Serve(socket net.Listener, handler http.Handler, log *slog.Logger) (*http.Server, <-chan error) {

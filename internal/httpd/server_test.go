@@ -306,3 +306,24 @@ func TestLimits(t *testing.T) {
 		t.Error("the crowd is gone: want an answer")
 	}
 }
+
+// More clients than there are places are answered one after another, though none of them leaves by itself.
+func TestOneAnswer(t *testing.T) {
+	r := begin(t, "127.0.0.1:10256", true, OneAnswer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "here")
+	})))
+	until(t, "it listens", r.at("127.0.0.1:10256"))
+	for i := range maxClients + 10 {
+		c, err := net.Dial("tcp", "127.0.0.1:10256")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if text, err := io.ReadAll(c); err != nil || !strings.Contains(string(text), "Connection: close") || !strings.HasSuffix(string(text), "here") {
+			t.Fatalf("client %d: %q, error %v", i, text, err)
+		}
+	}
+}
