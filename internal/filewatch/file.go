@@ -27,7 +27,7 @@ func (w *watcher) run(ctx context.Context, changed func()) {
 	defer w.unhang()
 	var last sight
 	for rung := true; ctx.Err() == nil; rung = w.wait(ctx) {
-		w.hang()
+		w.hang(rung)
 		if now := look(w.path); rung || !now.same(last) {
 			last = now
 			changed()

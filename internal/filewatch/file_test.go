@@ -154,6 +154,40 @@ func TestPoll(t *testing.T) {
 	wait("longer than before")
 }
 
+// A poll that finds nothing changed leaves the notifier as it is, and one that finds another way listens to that.
+func TestPollKeepsTheNotifier(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.Mkdir(filepath.Join(dir, "a"), 0o700))
+	notifiers := 0
+	w := watcher{path: filepath.Join(dir, "a", "file"), listen: func() (*fsnotify.Watcher, error) {
+		notifiers++
+		return fsnotify.NewWatcher()
+	}}
+	t.Cleanup(func() {
+		w.unhang()
+		goleak.VerifyNone(t)
+	})
+	hang := func(happened bool, want int) {
+		t.Helper()
+		if w.hang(happened); notifiers != want {
+			t.Errorf("%d notifiers were made by now, want %d", notifiers, want)
+		}
+	}
+	write(t, w.path, "first")
+	hang(true, 1)
+	write(t, w.path, "second")
+	hang(false, 1)
+	must(t, os.Rename(filepath.Join(dir, "a"), filepath.Join(dir, "b")))
+	must(t, os.Mkdir(filepath.Join(dir, "a"), 0o700))
+	write(t, w.path, "third")
+	hang(false, 2)
+	must(t, os.Remove(w.path))
+	must(t, os.Symlink("other", w.path))
+	hang(false, 3)
+	hang(false, 3)
+	hang(true, 4)
+}
+
 // The path may be relative, and the first call comes at once.
 func TestRelative(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -2,7 +2,9 @@ package filewatch
 
 import (
 	"context"
+	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -21,26 +23,56 @@ type watcher struct {
 	// notifier is nil where the kernel gives none; then only time tells.
 	notifier *fsnotify.Watcher
 	ways     map[string]bool
+	// folders are those listened to; nil is one that cannot be, and is polled.
+	folders map[string]fs.FileInfo
 }
 
-// hang listens to the folders on the way as it is now. It begins from nothing each time, since a folder may have gone
-// and another come under its name; the way changes seldom.
-func (w *watcher) hang() {
+// hang listens to the folders on the way as it is now. After something happened it begins from nothing, since a folder
+// may have gone and another come under its name.
+func (w *watcher) hang(happened bool) {
+	if !happened && w.hangs() {
+		return
+	}
 	for range hangTries {
 		w.unhang()
-		w.ways = ways(w.path)
+		w.ways, w.folders = ways(w.path), map[string]fs.FileInfo{}
 		notifier, err := w.listen()
 		if err != nil {
 			return
 		}
 		w.notifier = notifier
 		for way := range w.ways {
-			_ = notifier.Add(filepath.Dir(way)) // one that cannot be listened to is polled
+			w.add(filepath.Dir(way))
 		}
 		if maps.Equal(w.ways, ways(w.path)) {
 			return
 		}
 	}
+}
+
+func (w *watcher) add(folder string) {
+	if _, is := w.folders[folder]; is {
+		return
+	}
+	w.folders[folder] = nil
+	if w.notifier.Add(folder) != nil {
+		return
+	}
+	if info, err := os.Stat(folder); err == nil {
+		w.folders[folder] = info
+	}
+}
+
+// hangs reports whether it listens to all folders on the way as it is now. What the kernel tells of is no matter here:
+// a folder that went and came tells, even if it looks the same.
+func (w *watcher) hangs() bool {
+	for folder, info := range w.folders {
+		now, err := os.Stat(folder)
+		if info == nil || err != nil || !os.SameFile(info, now) {
+			return false
+		}
+	}
+	return w.notifier != nil && maps.Equal(w.ways, ways(w.path))
 }
 
 func (w *watcher) unhang() {
