@@ -39,9 +39,10 @@ func verbs() map[string]struct {
 		// From now on these clients connect all the time, and none may fail until "load ends".
 		"load": {"ends | CLIENT[,CLIENT] ADDRESS", (*player).load},
 		// A proxy, or each of them one after the other.
-		"sluice": {"start|stop|kill|pause|resume [NODE]", (*player).sluice},
-		"api":    {"start|kill|pause|resume", (*player).api},
-		"etcd":   {"compact", (*player).etcd},
+		"sluice":      {"start|stop|kill|pause|resume [NODE]", (*player).sluice},
+		"api":         {"start|kill|pause|resume", (*player).api},
+		"controllers": {"start|kill", (*player).controllers},
+		"etcd":        {"compact", (*player).etcd},
 		// Fields of the configuration of a node's proxy.
 		"configure": {"NODE YAML", (*player).configure},
 		"address":   {"NODE ADDRESS…", (*player).address},
@@ -126,6 +127,8 @@ func (p *player) api(t *testing.T, args []string) {
 		p.WaitReady(t)
 	}
 }
+
+func (p *player) controllers(t *testing.T, args []string) { act(t, p.Controllers, args[0]) }
 
 func act(t *testing.T, p *cluster.Process, verb string) {
 	t.Helper()

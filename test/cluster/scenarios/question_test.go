@@ -151,7 +151,7 @@ func (p *player) wanted(t *testing.T, words []string, node *cluster.Node) (w wan
 	return w
 }
 
-// pods are those that a word means, without those that are being deleted.
+// pods are those that a word means. Those that are being deleted have to be named.
 func (p *player) pods(t *testing.T, word string, node *cluster.Node) (names []string) {
 	t.Helper()
 	word, here := strings.CutSuffix(word, "@here")
@@ -161,8 +161,8 @@ func (p *player) pods(t *testing.T, word string, node *cluster.Node) (names []st
 	}
 	for _, pod := range list.Items {
 		key, value, labelled := strings.Cut(word, "=")
-		fits := pod.Name == word || labelled && pod.Labels[key] == value
-		if fits && pod.DeletionTimestamp == nil && (!here || pod.Spec.NodeName == node.Name) {
+		fits := pod.Name == word || labelled && pod.Labels[key] == value && pod.DeletionTimestamp == nil
+		if fits && (!here || pod.Spec.NodeName == node.Name) {
 			names = append(names, nameOfPod(pod))
 		}
 	}
