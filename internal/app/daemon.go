@@ -112,7 +112,7 @@ func (d *daemon) start(ctx context.Context) (err error) {
 	if err != nil {
 		return errors.Join(err, first.close())
 	}
-	planner := plan.NewPlanner(planConfig(d.Config))
+	planner := plan.NewPlanner(d.policy(d.Config))
 	planner.SetHost(host)
 	tellForwarding(d.Log.Logger)
 	return d.run(ctx, first, planner)

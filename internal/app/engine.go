@@ -59,7 +59,7 @@ func (d *daemon) work(ctx context.Context, e *engine, planner *plan.Planner) {
 			return
 		}
 		e = next
-		d.planned(planner.Plan(), planner.SetConfig(planConfig(e.config)))
+		d.planned(planner.Plan(), planner.SetConfig(d.policy(e.config)))
 		close(e.inForce)
 	}
 }

@@ -117,6 +117,16 @@ func planConfig(from config.Config) plan.Config {
 	return c
 }
 
+// policy is what the daemon's plan is made by. In a cluster there is to be a Node for this machine, and the plan tells when
+// there is none; manifests may do without.
+func (in Input) policy(from config.Config) plan.Config {
+	c := planConfig(from)
+	if len(in.Manifests) == 0 && c.NodeName == "" {
+		c.NodeName = c.Hostname
+	}
+	return c
+}
+
 // host has the addresses given beside those that the plan knows.
 func (in Input) host(p *plan.Plan) plan.Host {
 	if len(in.NodeAddresses) == 0 {

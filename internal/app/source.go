@@ -68,11 +68,7 @@ func (in Input) openCluster(log Log, m *metrics.Metrics) (source, error) {
 	if err != nil {
 		return nil, WrongInput(err)
 	}
-	policy := planConfig(in.Config)
-	node := policy.NodeName
-	if node == "" {
-		node = policy.Hostname
-	}
+	node := in.policy(in.Config).NodeName
 	return &cluster{client: client, recorder: client.Recorder(component, node), node: node, log: log}, nil
 }
 

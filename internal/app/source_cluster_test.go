@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/internal/model"
+	"sluice/internal/plan"
 	"sluice/internal/source/kube"
 )
 
@@ -20,5 +21,23 @@ func TestProblemsNameTheirObject(t *testing.T) {
 	}
 	if e.Input == nil {
 		t.Error("a change from the API server is no input")
+	}
+}
+
+// In a cluster, that this machine's Node is absent is told by whatever name it goes; of manifests, where one is given.
+func TestAbsentNodeIsTold(t *testing.T) {
+	for _, tt := range []struct {
+		in   Input
+		want int
+	}{
+		{Input{Config: flags(t)}, 1},
+		{Input{Config: flags(t, "--node=node-a")}, 1},
+		{Input{Config: flags(t), Manifests: []string{"here"}}, 0},
+		{Input{Config: flags(t, "--node=node-a"), Manifests: []string{"here"}}, 1},
+	} {
+		p := plan.Build(tt.in.policy(tt.in.Config), plan.Host{}, model.NewSnapshot())
+		if got := p.NodeProblems(); len(got) != tt.want {
+			t.Errorf("--node %q, manifests %v: problems %v, want %d", tt.in.Config.Plan.NodeName, tt.in.Manifests, got, tt.want)
+		}
 	}
 }

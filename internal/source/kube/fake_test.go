@@ -198,7 +198,7 @@ func listOf(resource string) runtime.Object {
 // state is what a client that missed nothing knows.
 func (f *fakeServer) state(t *testing.T, node string) *model.Snapshot {
 	t.Helper()
-	l := newLedger(kinds(node), node, newLink(nil, ""))
+	l := newLedger(kinds(node), newLink(nil, ""))
 	for _, s := range l.stores {
 		list := listOf(s.kind.resource)
 		objects, _ := f.list(parseSelector(s.kind.resource, s.kind.labels, s.kind.fields))

@@ -24,7 +24,7 @@ type ledger struct {
 	stores   []*store
 }
 
-func newLedger(kinds []*kind, node string, link *link) *ledger {
+func newLedger(kinds []*kind, link *link) *ledger {
 	l := &ledger{
 		start: time.Now(), bell: make(chan struct{}, 1), problems: map[Object][]string{},
 		services: newTable[model.Service](), slices: newTable[model.Slice](),
@@ -32,11 +32,10 @@ func newLedger(kinds []*kind, node string, link *link) *ledger {
 	}
 	tables := map[string]objects{serviceKind: l.services, sliceKind: l.slices, nodeKind: l.nodes, serviceCIDRKind: l.cidrs}
 	for _, k := range kinds {
-		s := &store{kind: k, ledger: l, link: link.of(k.name), table: tables[k.name], told: map[model.Name][]string{}, triggers: map[model.Name]time.Time{}}
-		if k.name == nodeKind {
-			s.wanted = node
-		}
-		l.stores = append(l.stores, s)
+		l.stores = append(l.stores, &store{
+			kind: k, ledger: l, link: link.of(k.name), table: tables[k.name],
+			told: map[model.Name][]string{}, triggers: map[model.Name]time.Time{},
+		})
 	}
 	return l
 }

@@ -11,7 +11,7 @@ import (
 
 // A receiver that takes nothing for long costs no more memory than there are objects, whatever changes.
 func TestTriggersAreBounded(t *testing.T) {
-	l := newLedger(kinds("node-a"), "node-a", newLink(slog.New(slog.DiscardHandler), "https://192.0.2.1"))
+	l := newLedger(kinds("node-a"), newLink(slog.New(slog.DiscardHandler), "https://192.0.2.1"))
 	slices := l.stores[1]
 	for i := range maxTriggers + 100 {
 		name := model.Name{Namespace: "default", Name: "web"}

@@ -194,14 +194,13 @@ func TestOptionalKindsAreForbidden(t *testing.T) {
 		c.pace.patience = time.Hour
 		r, stop := start(t, c)
 		eventually(t, "the first change is told", func() bool { return r.told() == 1 })
-		about := Object{Kind: nodeKind, Name: model.Name{Name: "node-a"}}
-		if p := r.problemsOf(about); len(p) != 1 || !strings.Contains(p[0], "forbidden") {
-			t.Errorf("%s has the problems %q", about, p)
+		if k := c.State().Kinds[2]; k.Kind != nodeKind || !strings.Contains(k.Error, "forbidden") {
+			t.Errorf("the state is %+v", k)
 		}
 		eventually(t, "the rest is being watched", func() bool { return c.State().Connected })
 		f.with(func() { f.faults.forbidden = nil })
 		want := f.state(t, "node-a")
-		eventually(t, "all is known", func() bool { return r.diff(want) == "" && len(r.problemsOf(about)) == 0 })
+		eventually(t, "all is known", func() bool { return r.diff(want) == "" })
 		stop()
 	}
 }
@@ -212,7 +211,4 @@ func TestOptionalKindsAreBroken(t *testing.T) {
 	f.faults.forbidden = map[string]int{"servicecidrs": 503, "nodes": 503}
 	r, _ := start(t, dialFake(t, f.URL, protobuf, nil))
 	eventually(t, "the first change is told", func() bool { return r.told() == 1 })
-	if p := r.problemsOf(Object{Kind: nodeKind, Name: model.Name{Name: "node-a"}}); len(p) != 1 {
-		t.Errorf("the missing Node has the problems %q", p)
-	}
 }

@@ -64,7 +64,7 @@ func heap() uint64 {
 // load brings objects into a new ledger.
 func load(tb testing.TB, services, slices []object) (*ledger, Change) {
 	tb.Helper()
-	l := newLedger(kinds(""), "", newLink(nil, ""))
+	l := newLedger(kinds(""), newLink(nil, ""))
 	for i, objects := range [][]object{services, slices} {
 		s := l.stores[i]
 		var items []any

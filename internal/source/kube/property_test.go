@@ -74,12 +74,6 @@ func (r *receiver) diff(s *model.Snapshot) string {
 	return cmp.Diff(s, r.snapshot, values)
 }
 
-func (r *receiver) problemsOf(o Object) []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.problems[o]
-}
-
 func (r *receiver) told() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

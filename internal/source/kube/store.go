@@ -16,8 +16,6 @@ type store struct {
 	ledger *ledger // whose lock guards all that follows
 	link   *kindLink
 	table  objects
-	// wanted is the object that has to be there, or empty.
-	wanted string
 	// told are the problems of the objects that have some.
 	told map[model.Name][]string
 	// triggers are the last trigger times, of the objects that had one since the start.
@@ -41,10 +39,7 @@ func (s *store) Update(object any) error { return s.change(object, s.set) }
 
 // Delete takes an object that is gone.
 func (s *store) Delete(object any) error {
-	return s.change(object, func(it *item) {
-		s.remove(it.name)
-		s.miss("not there")
-	})
+	return s.change(object, func(it *item) { s.remove(it.name) })
 }
 
 // change does what an object asks for, with the lock.
@@ -76,7 +71,6 @@ func (s *store) Replace(list []any, _ string) error {
 		s.set(it)
 	}
 	s.removeExcept(there)
-	s.miss("not there")
 	s.synced = true
 	return nil
 }
@@ -90,9 +84,6 @@ func (s *store) failed(err error) {
 	s.ledger.mu.Lock()
 	defer s.ledger.mu.Unlock()
 	s.refused = faultOf(err) == refused
-	if !s.synced {
-		s.miss(wordsOf(err))
-	}
 }
 
 // done tells others what changed. It is called without the lock.
@@ -139,14 +130,6 @@ func (s *store) removeExcept(there map[model.Name]struct{}) {
 	}
 	for _, name := range gone {
 		s.remove(name)
-	}
-}
-
-// miss tells that the object that has to be there is not.
-func (s *store) miss(why string) {
-	name := model.Name{Name: s.wanted}
-	if s.wanted != "" && !s.table.has(name) {
-		s.tell(name, []string{why + "; until it is there, nothing is known of this node's addresses, zone and Pod ranges"})
 	}
 }
 

@@ -15,7 +15,6 @@ type table[V any] struct {
 type objects interface {
 	// set takes a *V, or nil for an object that is gone or means nothing, and reports whether that is a change.
 	set(model.Name, any) bool
-	has(model.Name) bool
 	len() int
 	names(yield func(model.Name) bool)
 	expect(n int)
@@ -41,8 +40,6 @@ func (t *table[V]) set(name model.Name, value any) bool {
 	t.changed[name] = now
 	return true
 }
-
-func (t *table[V]) has(name model.Name) bool { return t.known[name] != nil }
 
 func (t *table[V]) len() int { return len(t.known) }
 

@@ -32,7 +32,7 @@ func (p *pace) backoff() wait.Backoff {
 }
 
 func (c *Client) watch(ctx context.Context, node string, notify func(Change)) error {
-	l := newLedger(kinds(node), node, c.link)
+	l := newLedger(kinds(node), c.link)
 	following := withLibraryLog(ctx, c.log)
 	var followers sync.WaitGroup
 	for _, s := range l.stores {

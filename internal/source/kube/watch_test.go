@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -61,13 +60,15 @@ func TestNodeComesAndGoes(t *testing.T) {
 	f := newFakeServer(t, 1)
 	r, _ := start(t, dialFake(t, f.URL, protobuf, nil))
 	eventually(t, "the first change is told", func() bool { return r.told() == 1 })
-	about := Object{Kind: nodeKind, Name: model.Name{Name: "node-a"}}
-	missing := func() bool { p := r.problemsOf(about); return len(p) == 1 && strings.HasPrefix(p[0], "not there") }
-	eventually(t, "the Node is missed", missing)
+	known := func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.snapshot.Nodes["node-a"] != nil
+	}
 	f.put("nodes", &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a"}})
-	eventually(t, "the Node is known", func() bool { return len(r.problemsOf(about)) == 0 })
-	f.remove("nodes", about.Name)
-	eventually(t, "the Node is missed", missing)
+	eventually(t, "the Node is known", known)
+	f.remove("nodes", model.Name{Name: "node-a"})
+	eventually(t, "the Node is gone", func() bool { return !known() })
 }
 
 // A trigger time is told once, if it is of this process's life and led to a change.
