@@ -27,7 +27,7 @@ func (p *Plan) Problems() (all []Problem) {
 // NodeProblems lists what is wrong with this node alone.
 func (p *Plan) NodeProblems() (all []Problem) {
 	if p.Node.Missing {
-		all = append(all, Problem{"Node " + p.Node.Name, "there is no such Node; no endpoint counts as local"})
+		all = append(all, Problem{"Node " + p.Node.Name, "there is no such Node; only endpoints that name it count as local"})
 	}
 	for _, f := range model.Families {
 		if p.Node.NodePorts[f].Unlisted {

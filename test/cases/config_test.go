@@ -58,7 +58,7 @@ func TestANameOfNoNodeWarns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantProblem(t, c, "Node node-a.example.net", "no endpoint counts as local")
+	wantProblem(t, c, "Node node-a.example.net", "only endpoints that name it count as local")
 }
 
 // A family without a pod range loses the masquerading by origin, which is said and stops nothing.
