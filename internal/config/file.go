@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -17,11 +18,38 @@ const (
 
 // read lays the file at path over v. The warnings name what the file says in vain.
 func (v *Values) read(path string) (warnings []string, err error) {
-	content, err := os.ReadFile(path)
+	content, err := readFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
 	return v.parse(path, content)
+}
+
+// maxSize is how large a file may be, in bytes. A ConfigMap has no room for more, and to parse it takes a hundred times
+// as much.
+const maxSize = 1 << 20
+
+func readFile(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // nothing is written
+	content, err := io.ReadAll(io.LimitReader(file, maxSize+1))
+	if err == nil && len(content) > maxSize {
+		err = fmt.Errorf("%s: larger than %d bytes", path, maxSize)
+	}
+	return content, err
+}
+
+// readAgain is why a file cannot be read once more: a pipe or a device has given what it had, and may hold up whoever
+// opens it for ever. One that is not there may come.
+func readAgain(path string) error {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return fmt.Errorf("read configuration: %s: a file of this kind (%s) is read at the start alone", path, info.Mode().Type())
+	}
+	return nil
 }
 
 // parse is read of what a file has. Errors and warnings name the file, the line and the field.

@@ -102,3 +102,12 @@ func TestWhatIsToldOfAFile(t *testing.T) {
 		})
 	}
 }
+
+// What is far too large is not parsed, which would take a hundred times as much memory.
+func TestFileWithoutEnd(t *testing.T) {
+	v := newValues()
+	_, err := v.read("/dev/zero")
+	if err == nil || !strings.Contains(err.Error(), "larger than 1048576 bytes") {
+		t.Errorf("error %v", err)
+	}
+}

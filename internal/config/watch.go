@@ -11,11 +11,11 @@ import (
 
 // Watch reads the file again whenever it changes, until ctx is done. It calls notify with the Config and the warnings
 // when either is another than before, now being the first, and with an error when the file is no longer right; what was
-// in force stays so then. Without a file it returns when ctx is done.
+// in force stays so then. Without a file, or with a pipe in its place, it returns when ctx is done.
 //
 // The Config is as Load returns it: who chose a mode with [Config.For] chooses again.
 func (f *Flags) Watch(ctx context.Context, now Config, notify func(Config, []string, error)) error {
-	if f.File == "" {
+	if f.File == "" || readAgain(f.File) != nil {
 		<-ctx.Done()
 		return nil
 	}
@@ -44,7 +44,9 @@ type reading struct {
 }
 
 func (f *Flags) reading() (r reading) {
-	r.config, r.warnings, r.err = f.Load()
+	if r.err = readAgain(f.File); r.err == nil {
+		r.config, r.warnings, r.err = f.Load()
+	}
 	return r
 }
 

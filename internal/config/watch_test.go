@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -142,5 +143,32 @@ func TestRestart(t *testing.T) {
 	}
 	if told := Restart(new, new); len(told) > 0 {
 		t.Errorf("of nothing: %q", told)
+	}
+}
+
+// A pipe gives what it has once, and whoever opened it again would wait for ever; so would the end of the daemon.
+func TestWatchNoPipe(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = os.WriteFile(pipe, []byte(header+"clusterCIDR: 10.1.0.0/16\n"), 0o600) }() // Load fails if it does
+	first, _ := watch(t, pipe)                                                                 // which ends with the test
+	if !slices.Equal(first.Plan.ClusterCIDRs, prefixes("10.1.0.0/16")) {
+		t.Errorf("read %v", first.Plan.ClusterCIDRs)
+	}
+}
+
+func TestWatchAFileThatBecomesAPipe(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.conf")
+	if err := os.WriteFile(file, []byte(header+"clusterCIDR: 10.1.0.0/16\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, next := watch(t, file)
+	if err := errors.Join(syscall.Mkfifo(file+".new", 0o600), os.Rename(file+".new", file)); err != nil {
+		t.Fatal(err)
+	}
+	if r := next(); r.err == nil || !slices.Equal(r.config.Plan.ClusterCIDRs, prefixes("10.1.0.0/16")) {
+		t.Errorf("told %+v, want an error and what is in force", r)
 	}
 }
