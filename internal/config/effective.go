@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// KubeProxy is the effective configuration as kube-proxy's API has it, defaults included. What takes a start is as c has
-// it, whatever the file says since.
+// KubeProxy is the effective configuration as kube-proxy's API has it, defaults included. What takes a start, and what a
+// mode that cannot start would be needed for, is as c has it, whatever the file says since.
 func (c Config) KubeProxy() *v1alpha1.KubeProxyConfiguration {
 	is := c.values.as.DeepCopy()
 	if c.Mode != ModePlan {
@@ -22,6 +22,13 @@ func (c Config) KubeProxy() *v1alpha1.KubeProxyConfiguration {
 		QPS: c.Client.QPS, Burst: int32(c.Client.Burst),
 	}
 	is.Logging.Format = c.Log.Format
+	is.Conntrack.TCPBeLiberal = c.Host.Conntrack.BeLiberal
+	bit := int32(c.MasqueradeBit)
+	if c.values.policyOf(c.Mode) == ModeNFTables {
+		is.NFTables.MasqueradeBit = &bit
+	} else {
+		is.IPTables.MasqueradeBit = &bit
+	}
 	return is
 }
 

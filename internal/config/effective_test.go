@@ -107,6 +107,22 @@ func TestEffectiveUntilTheNextStart(t *testing.T) {
 	}
 }
 
+// It has the mark and the setting that the rules in force are made for, where other rules could not be had.
+func TestEffectiveMark(t *testing.T) {
+	for _, mode := range []string{ModeIPTables, ModeNFTables} {
+		c, _, err := load(t, "", "--mode="+mode, "--conntrack-tcp-be-liberal")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.MasqueradeBit, c.Host.Conntrack.BeLiberal = 7, false
+		is := c.KubeProxy()
+		want := map[string][2]int32{ModeIPTables: {7, 14}, ModeNFTables: {14, 7}}[mode]
+		if got := [2]int32{*is.IPTables.MasqueradeBit, *is.NFTables.MasqueradeBit}; got != want || is.Conntrack.TCPBeLiberal {
+			t.Errorf("mode %s: marks %v, tcpBeLiberal %v; want %v and false", mode, got, is.Conntrack.TCPBeLiberal, want)
+		}
+	}
+}
+
 // Any file is refused or read, and what is read can be written and read again.
 func FuzzFile(f *testing.F) {
 	text, err := os.ReadFile("testdata/kubeadm.yaml")
