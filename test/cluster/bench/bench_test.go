@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -56,14 +57,26 @@ func subjects() []*subject {
 // BenchmarkCluster prints tables instead of figures of its own.
 func BenchmarkCluster(b *testing.B) {
 	for b.Loop() {
+		others := loadAverage(b)
 		a := newArena(b, subjects())
 		tables := []*figures.Grid{a.starts(), a.changes(), a.churns()}
 		for i, name := range []string{"cluster-start", "cluster-change", "cluster-churn"} {
 			text := tables[i].String()
 			if i == 0 {
-				text = fmt.Sprintf("%d Services with %d endpoints each; %s.\n\n%s", *services, *endpoints, figures.Machine(b), text)
+				text = fmt.Sprintf("%d Services with %d endpoints each; %s. Load average before: %s.\n\n%s", *services, *endpoints, figures.Machine(b), others, text)
 			}
 			figures.Publish(b, filepath.Join("..", "..", "..", "docs", "benchmarks.md"), name, text, *update)
 		}
 	}
+}
+
+// loadAverage is that of the last minute: it tells whether the machine has anything else to do.
+func loadAverage(b *testing.B) string {
+	b.Helper()
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		b.Fatal(err)
+	}
+	lastMinute, _, _ := strings.Cut(string(text), " ")
+	return lastMinute
 }
