@@ -25,22 +25,26 @@ func (a answers) only(s string) bool { return len(a) == 1 && a[0] == s }
 
 // effort is how thoroughly to ask.
 type effort struct {
-	perEndpoint, most int // connections
-	wide              int // of them at a time, and the least number of them
+	perEndpoint, most int           // connections
+	wide              int           // of them at a time, and the least number of them
+	patience          time.Duration // how long a connection may be silent
 }
 
 // glance may miss an endpoint, in one of fifty questions; stare misses one in a hundred thousand.
 var (
-	glance = effort{perEndpoint: 4, most: 24, wide: 4}
-	stare  = effort{perEndpoint: 12, most: 64, wide: 8}
+	glance = effort{perEndpoint: 4, most: 24, wide: 4, patience: 250 * time.Millisecond}
+	stare  = effort{perEndpoint: 12, most: 64, wide: 8, patience: time.Second}
 )
 
-// A connection may be silent for so long. The first silence is tried again by the second, since a refusal of TCP that
-// comes while connect(2) is still busy is lost, and comes again after a second: on the client's own node that is each.
-const (
-	patience = 250 * time.Millisecond
-	lost     = 1700 * time.Millisecond
-)
+// again is how long the next one may be where that was silence, which counts if it is silent, too: this machine may be
+// busy. A refusal of TCP that comes while connect(2) is still at work is lost, and comes again after a second; on the
+// client's own node that is each of them.
+func again(p model.Protocol) time.Duration {
+	if p == model.TCP {
+		return 1700 * time.Millisecond
+	}
+	return time.Second
+}
 
 // atOnce is how many questions are asked at a time. Most of them wait.
 const atOnce = 192
@@ -75,7 +79,7 @@ func (w *world) ask(s *side, q question, e effort) (answers, error) {
 	var wg sync.WaitGroup
 	for i := range seen {
 		seen[i] = map[string]bool{}
-		wg.Go(func() { errs[i] = w.repeat(s, q, (n+e.wide-1)/e.wide, seen[i]) })
+		wg.Go(func() { errs[i] = w.repeat(s, q, e.patience, (n+e.wide-1)/e.wide, seen[i]) })
 	}
 	wg.Wait()
 	all := map[string]bool{}
@@ -87,30 +91,31 @@ func (w *world) ask(s *side, q question, e effort) (answers, error) {
 
 // repeat opens n connections, one after the other, and adds what came of them to seen. Who gets nowhere by the first
 // is not asked for more.
-func (w *world) repeat(s *side, q question, n int, seen map[string]bool) error {
+func (w *world) repeat(s *side, q question, patience time.Duration, n int, seen map[string]bool) error {
 	for i := range n {
 		if i == 1 && nowhereAtAll(seen) {
 			return nil
 		}
 		h, d := w.dial(s, q)
+		d.Timeout = patience
 		o, word, err := w.connect(s, q, h, d)
-		if err == nil && o.Action == plan.Drop && q.protocol == model.TCP && !seen[word] {
-			d.Timeout = lost
+		if err == nil && o.Action == plan.Drop && !seen[word] {
+			d.Timeout = max(patience, again(q.protocol))
 			o, word, err = w.connect(s, q, h, d)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %s: %w", s.Name, q, err)
 		}
 		seen[word] = true
-		if !q.sticky() || q.alone() || o.Action != plan.Forward {
+		if !q.sticky() || o.Action != plan.Forward {
 			continue
 		}
-		again, word, err := w.connect(s, q, h, d)
+		next, word, err := w.connect(s, q, h, d)
 		if err != nil {
 			return err
 		}
-		if seen[word] = true; again.Endpoint != o.Endpoint {
-			seen["forgets who it was"] = true
+		if next.Action == plan.Forward && next.Endpoint != o.Endpoint {
+			seen[word+", after another"] = true
 		}
 	}
 	return nil
@@ -123,7 +128,6 @@ func nowhereAtAll(seen map[string]bool) bool {
 
 // connect opens one connection and says in words what came of it.
 func (w *world) connect(s *side, q question, h *lab.Host, d lab.Dial) (lab.Outcome, string, error) {
-	d.Timeout = max(d.Timeout, patience)
 	o, err := h.Dial(d)
 	if errors.Is(err, syscall.ENOPROTOOPT) || errors.Is(err, syscall.EPROTO) {
 		return o, "a machine has no SCTP", nil
@@ -153,7 +157,7 @@ func (w *world) words(s *side, q question, d lab.Dial, o lab.Outcome) string {
 	case !d.From.IsValid() && q.client == process && q.target != loopback && o.Peer.Addr() == s.Address(model.FamilyOf(d.To.Addr())):
 		peer = "the machine here"
 	}
-	if q.sticky() && q.alone() {
+	if q.sticky() && (q.alone() || q.worn) {
 		return "an endpoint sees " + peer
 	}
 	return fmt.Sprintf("%s:%d sees %s", w.name(s, o.Endpoint.Addr()), o.Endpoint.Port(), peer)

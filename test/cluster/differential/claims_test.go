@@ -15,12 +15,13 @@ import (
 
 // frontend is an address that Services may claim.
 type frontend struct {
-	addr     netip.Addr
+	addr     netip.Addr // not valid: the node's
 	port     uint16
 	protocol model.Protocol
+	family   model.Family
 }
 
-func (q question) frontend() frontend { return frontend{q.addr, q.port, q.protocol} }
+func (q question) frontend() frontend { return frontend{q.addr, q.port, q.protocol, q.family} }
 
 // claims counts the Services that want each address.
 func (g *game) claims() map[frontend]int {

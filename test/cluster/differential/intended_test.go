@@ -75,7 +75,9 @@ func (f finding) returned() bool {
 			return strings.HasPrefix(s, itself) || answers{s}.lost()
 		})
 	}
-	masqueraded := func(s string) bool { return strings.HasPrefix(s, itself) && strings.HasSuffix(s, "sees the machine here") }
+	masqueraded := func(s string) bool {
+		return strings.HasPrefix(s, itself) && strings.HasSuffix(s, "sees the machine here")
+	}
 	return f.client == endpointOutside && slices.ContainsFunc(f.sluice, masqueraded) &&
 		!slices.ContainsFunc(f.upstream, masqueraded) && slices.Equal(others(f.sluice), others(f.upstream))
 }

@@ -67,6 +67,7 @@ type question struct {
 	port     uint16
 	protocol model.Protocol
 	family   model.Family
+	worn     bool // clients of this kind may be held to what they got before the last edits
 }
 
 func (q question) String() string {

@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	discovery "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
@@ -37,22 +38,28 @@ func (w *world) create(ctx context.Context, d *drawer, name string) (*subject, e
 	return o, w.setMembers(ctx, d, o)
 }
 
-// change draws a living Service anew, apart from its families.
+// change draws a living Service anew, apart from its families. The API server may give one node port to two of its
+// ports, and refuse that: then it is drawn again.
 func (w *world) change(ctx context.Context, d *drawer, o *subject) error {
-	s := o.service.DeepCopy()
-	if s.Spec.ClusterIP == v1.ClusterIPNone {
+	if o.service.Spec.ClusterIP == v1.ClusterIPNone {
 		return w.setMembers(ctx, d, o)
 	}
-	d.redraw(s)
-	status := s.Status
-	var err error
-	if o.service, err = w.Client.CoreV1().Services(namespace).Update(ctx, s, metav1.UpdateOptions{}); err != nil {
-		return fmt.Errorf("update\n%s\n%w", text(s), err)
+	for try := 1; ; try++ {
+		s := o.service.DeepCopy()
+		d.redraw(s)
+		changed, err := w.Client.CoreV1().Services(namespace).Update(ctx, s, metav1.UpdateOptions{})
+		if apierrors.IsInvalid(err) && strings.Contains(err.Error(), "duplicate nodePort") && try < 10 {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("update\n%s\n%w", text(s), err)
+		}
+		o.service = changed
+		if err := w.setStatus(ctx, o, s.Status); err != nil {
+			return err
+		}
+		return w.setMembers(ctx, d, o)
 	}
-	if err := w.setStatus(ctx, o, status); err != nil {
-		return err
-	}
-	return w.setMembers(ctx, d, o)
 }
 
 // relabel gives a Service to another proxy, or takes it back.
