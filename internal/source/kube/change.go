@@ -30,7 +30,8 @@ func (o Object) String() string {
 }
 
 // Trigger is the moment at which something happened to the Pods or the selector of a Service that led to a changed
-// EndpointSlice. A moment is told once, and only if it is after this process began to watch.
+// EndpointSlice. It is told with each change of the slice, since it is in whole seconds and two may have the same; but only if
+// it is after this process began to watch.
 type Trigger struct {
 	Service model.Name
 	Family  model.Family // of the slice

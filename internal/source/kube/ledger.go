@@ -33,8 +33,7 @@ func newLedger(kinds []*kind, link *link) *ledger {
 	tables := map[string]objects{serviceKind: l.services, sliceKind: l.slices, nodeKind: l.nodes, serviceCIDRKind: l.cidrs}
 	for _, k := range kinds {
 		l.stores = append(l.stores, &store{
-			kind: k, ledger: l, link: link.of(k.name), table: tables[k.name],
-			told: map[model.Name][]string{}, triggers: map[model.Name]time.Time{},
+			kind: k, ledger: l, link: link.of(k.name), table: tables[k.name], told: map[model.Name][]string{},
 		})
 	}
 	return l

@@ -3,7 +3,6 @@ package kube
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"k8s.io/client-go/tools/cache"
 
@@ -18,8 +17,6 @@ type store struct {
 	table  objects
 	// told are the problems of the objects that have some.
 	told map[model.Name][]string
-	// triggers are the last trigger times, of the objects that had one since the start.
-	triggers map[model.Name]time.Time
 	// synced is that there was a list; refused is that the server refused the last one.
 	synced, refused bool
 }
@@ -98,11 +95,8 @@ func (s *store) done() {
 func (s *store) set(it *item) {
 	changed := s.table.set(it.name, it.value)
 	s.tell(it.name, it.problems)
-	if !it.trigger.After(s.ledger.start) || !it.trigger.After(s.triggers[it.name]) {
-		return
-	}
-	s.triggers[it.name] = it.trigger
-	if slice, ok := it.value.(*model.Slice); ok && changed && len(s.ledger.triggers) < maxTriggers {
+	slice, ok := it.value.(*model.Slice)
+	if ok && changed && it.trigger.After(s.ledger.start) && len(s.ledger.triggers) < maxTriggers {
 		s.ledger.triggers = append(s.ledger.triggers, Trigger{Service: slice.Service, Family: slice.Family, At: it.trigger})
 	}
 }
@@ -113,7 +107,6 @@ const maxTriggers = 10_000
 func (s *store) remove(name model.Name) {
 	s.table.set(name, nil)
 	s.tell(name, nil)
-	delete(s.triggers, name)
 }
 
 func (s *store) removeExcept(there map[model.Name]struct{}) {
