@@ -5,8 +5,6 @@ import (
 	"net"
 	"net/http"
 	"time"
-
-	"golang.org/x/net/netutil"
 )
 
 // A client of the daemon asks one short question. Each of these limits leaves it plenty of time and room, and none
@@ -17,7 +15,7 @@ const (
 	writeTimeout  = 30 * time.Second
 	idleTimeout   = time.Minute
 	maxHeader     = 16 << 10 // bytes
-	maxClients    = 256      // connections at one address; the kernel lets further ones wait
+	maxClients    = 256      // connections at one address; those that are silent make room for further ones
 )
 
 // OneAnswer is next with the end of each connection at its first answer. It is for ports that anybody reaches: clients
@@ -34,7 +32,7 @@ func OneAnswer(next http.Handler) http.Handler {
 // why it ended, which is http.ErrServerClosed after a call of Close or Shutdown, and is closed then.
 func Serve(socket net.Listener, handler http.Handler, log *slog.Logger) (*http.Server, <-chan error) {
 	server := &http.Server{
-		Handler:           handler,
+		Handler: marked(handler), ConnContext: remember,
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeader,
 		ErrorLog:       slog.NewLogLogger(log.Handler(), slog.LevelWarn),
@@ -42,7 +40,7 @@ func Serve(socket net.Listener, handler http.Handler, log *slog.Logger) (*http.S
 	ended := make(chan error, 1)
 	go func() {
 		defer close(ended)
-		ended <- server.Serve(netutil.LimitListener(socket, maxClients))
+		ended <- server.Serve(newCrowd(socket, log))
 	}()
 	return server, ended
 }
