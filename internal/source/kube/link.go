@@ -18,8 +18,8 @@ type link struct {
 	connected bool
 	since     time.Time
 	lostSince time.Time // zero: not lost
-	// wake is closed when a kind for which the server was lost is being watched again, so that the others need not wait
-	// until it is their turn to try.
+	// wake is closed when a kind for which the server was lost, or that it refused, is being watched again, so that the
+	// others need not wait until it is their turn to try.
 	wake chan struct{}
 }
 
@@ -82,10 +82,10 @@ func (k *kindLink) watching() {
 	was := k.fault
 	k.fault = none
 	k.connect(true)
-	switch was {
-	case refused:
+	if was == refused {
 		k.log.Info("the API server no longer refuses a kind of objects", "kind", k.Kind)
-	case lost:
+	}
+	if was != none { // what ended for this kind most often has for the others
 		close(k.wake)
 		k.wake = make(chan struct{})
 	}

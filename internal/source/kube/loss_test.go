@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"sluice/internal/model"
@@ -146,6 +147,28 @@ func TestOneKindWakesTheOthers(t *testing.T) {
 		c.link.of(nodeKind).failed(errors.New("away"))
 		c.link.of(nodeKind).watching()
 		return r.told() == 1
+	})
+}
+
+// Rights that come back for one kind are tried for the others at once, though some are asked for at a slow pace.
+func TestRightsComeBack(t *testing.T) {
+	f := newFakeServer(t, 1)
+	f.put("nodes", &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a"}})
+	f.faults.forbidden = map[string]int{"services": 403, "nodes": 403, "servicecidrs": 403}
+	c := dialFake(t, f.URL, protobuf, nil)
+	c.pace.slow = time.Hour
+	r, _ := start(t, c)
+	eventually(t, "all are refused", func() bool {
+		return f.saw("forbidden services") > 0 && f.saw("forbidden nodes") > 0 && f.saw("forbidden servicecidrs") > 0
+	})
+	time.Sleep(10 * quick.most) // until those that are asked for at a slow pace wait
+	f.with(func() { f.faults.forbidden = nil })
+	want := f.state(t, "node-a")
+	eventually(t, "all is known", func() bool {
+		// Again and again, since it may come just before another begins to wait.
+		c.link.of(serviceKind).failed(apierrors.NewUnauthorized("no"))
+		c.link.of(serviceKind).watching()
+		return r.diff(want) == ""
 	})
 }
 

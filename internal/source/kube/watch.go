@@ -68,7 +68,7 @@ func (c *Client) follow(ctx context.Context, s *store) {
 	}
 }
 
-// retryClock is real time, but that a wait is over when a context is done, or when the server is found again. The
+// retryClock is real time, but that a wait is over when a context is done, or when the server is well again. The
 // reflector waits by it between two tries, and looks at its context only then.
 type retryClock struct {
 	clock.RealClock
