@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -57,21 +56,14 @@ func Publish(t testing.TB, document, name, result string, update bool) {
 // Machine is what all figures depend on: processors, kernel and Go.
 func Machine(t testing.TB) string {
 	t.Helper()
-	var kernel syscall.Utsname
-	if err := syscall.Uname(&kernel); err != nil {
+	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil {
 		t.Fatal(err)
-	}
-	release := ""
-	for _, c := range kernel.Release {
-		if c == 0 {
-			break
-		}
-		release += string(rune(c))
 	}
 	cpu := "a processor that does not tell its name"
 	info, _ := os.ReadFile("/proc/cpuinfo")
 	if _, rest, ok := strings.Cut(string(info), "model name\t: "); ok {
 		cpu, _, _ = strings.Cut(rest, "\n")
 	}
-	return fmt.Sprintf("%d × %s, Linux %s, %s", runtime.NumCPU(), cpu, release, runtime.Version())
+	return fmt.Sprintf("%d × %s, Linux %s, %s", runtime.NumCPU(), cpu, strings.TrimSpace(string(release)), runtime.Version())
 }
