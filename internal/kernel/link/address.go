@@ -1,7 +1,6 @@
 package link
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -53,33 +52,6 @@ func address(a netlink.Addr, l *netlink.LinkAttrs) Address {
 		LinkLocal: prefix.Addr().IsLinkLocalUnicast(),
 		Tentative: a.Flags&unix.IFA_F_TENTATIVE != 0,
 	}
-}
-
-// WatchAddresses calls changed after each change of an address in the namespace, and once at first, until ctx ends;
-// then it returns nil. It returns an error only when it cannot subscribe. Notifications that the kernel drops, because
-// there are too many, count as a change.
-func (h *Handle) WatchAddresses(ctx context.Context, changed func()) error {
-	for ctx.Err() == nil {
-		done := make(chan struct{})
-		stop := context.AfterFunc(ctx, func() { close(done) })
-		updates := make(chan netlink.AddrUpdate)
-		options := netlink.AddrSubscribeOptions{ErrorCallback: func(error) {}}
-		if h.ns.IsOpen() {
-			options.Namespace = &h.ns
-		}
-		if err := netlink.AddrSubscribeWithOptions(updates, done, options); err != nil {
-			stop()
-			return fmt.Errorf("subscribe to address changes: %w", err)
-		}
-		changed() // what happened before the subscription
-		for range updates {
-			changed()
-		}
-		if stop() {
-			close(done) // lets go of the socket that failed
-		}
-	}
-	return nil
 }
 
 // AddAddress gives an interface an address, which is usable at once: the kernel does not look for duplicates.

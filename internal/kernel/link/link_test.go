@@ -104,6 +104,46 @@ func TestWatchAddresses(t *testing.T) {
 	must(t, <-ended)
 }
 
+// Whoever reads all addresses at each call knows all of them in the end, of which there are far fewer than changes.
+func TestWatchManyAddresses(t *testing.T) {
+	nstest.Require(t)
+	h, _ := newHandle(t)
+	must(t, h.AddBridge("br0"))
+	ctx, cancel := context.WithCancel(context.Background())
+	known, ended := make(chan int, 10_000), make(chan error, 1)
+	go func() {
+		ended <- h.WatchAddresses(ctx, func() {
+			all, err := h.Addresses()
+			if err != nil && !errors.Is(err, link.ErrInterrupted) {
+				t.Error(err)
+			}
+			known <- len(all)
+		})
+	}()
+	before := <-known
+	const many = 1000
+	prefix := func(i int) netip.Prefix {
+		return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 1, byte(i / 250), byte(i%250 + 1)}), 32)
+	}
+	calls := 0
+	until := func(want int) {
+		for n := -1; n != want; n = <-known {
+			calls++
+		}
+	}
+	for i := range many {
+		must(t, h.AddAddress("br0", prefix(i)))
+	}
+	until(before + many)
+	for i := range many {
+		must(t, h.DeleteAddress("br0", prefix(i)))
+	}
+	until(before)
+	t.Logf("%d calls for %d changes", calls, 2*many)
+	cancel()
+	must(t, <-ended)
+}
+
 func TestErrorsNameTheInterface(t *testing.T) {
 	nstest.Require(t)
 	h, _ := newHandle(t)
