@@ -73,8 +73,10 @@ type daemon struct {
 	// engines are those that take over from the one that runs.
 	engines chan *engine
 
-	mu      sync.Mutex // guards Config, once start has settled it, and machine
+	// machine is start's, and afterwards reload's.
 	machine *hostset.Host
+
+	mu sync.Mutex // guards Config, once start has settled it
 }
 
 // config is the configuration in force.

@@ -27,8 +27,6 @@ const machineTopic = "machine"
 
 // setUpMachine has the machine as is asked, as far as it can be.
 func (d *daemon) setUpMachine(c config.Host) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	var texts []string
 	for _, p := range d.machine.Apply(settings(c)) {
 		texts = append(texts, p.String())
