@@ -3,7 +3,8 @@ package app
 import (
 	"context"
 	"fmt"
-	"slices"
+
+	"golang.org/x/sync/errgroup"
 
 	"sluice/internal/config"
 	"sluice/internal/reconcile"
@@ -17,47 +18,22 @@ func (d *daemon) reload(ctx context.Context) error {
 	if d.Reload == nil {
 		return nil
 	}
-	var undone []string
-	err := d.Reload(ctx, d.config(), func(next config.Config, warnings []string, err error) {
-		if err == nil {
-			undone = d.follow(ctx, next)
-		} else {
-			warnings = append(warnings, err.Error()+" (what it said before stays in force)")
+	f, readings := follower{daemon: d}, make(chan reading)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { f.run(ctx, readings); return nil })
+	group.Go(func() error {
+		err := d.Reload(ctx, d.config(), func(next config.Config, warnings []string, err error) {
+			select {
+			case readings <- reading{next, warnings, err}:
+			case <-ctx.Done():
+			}
+		})
+		if err != nil {
+			return fmt.Errorf("watch the configuration: %w", err)
 		}
-		d.heard(ctx, reconcile.Event{Problems: map[any][]string{configTopic: slices.Concat(warnings, undone)}})
+		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("watch the configuration: %w", err)
-	}
-	return nil
-}
-
-// follow does as another configuration says, and tells what of it is not in force. A mode that cannot start leaves the
-// one before at work, until the configuration changes again.
-func (d *daemon) follow(ctx context.Context, next config.Config) (undone []string) {
-	now := d.config()
-	if next.Mode == "" {
-		mode, _ := choose(ctx) // as a new start would
-		next, _ = next.For(mode)
-	}
-	for _, what := range config.Restart(d.atStart, next) {
-		undone = append(undone, what+"; it takes effect when sluice starts again")
-	}
-	next.Client, next.Plan.NodeName, next.Log.Format = now.Client, now.Plan.NodeName, now.Log.Format
-	if err := d.followEngine(ctx, now, next); err != nil {
-		if ctx.Err() != nil {
-			return nil
-		}
-		undone = append(undone, fmt.Sprintf("mode %s: %v; the mode stays as it was", next.Mode, err))
-		next = withEngineOf(now, next)
-		d.followLive(ctx, next)
-	}
-	d.setConfig(next)
-	d.Log.follow(next.Log)
-	d.ports.follow(next.Serve)
-	d.setUpMachine(next.Host)
-	d.Log.Info("the configuration changed", "mode", next.Mode)
-	return undone
+	return group.Wait()
 }
 
 // followEngine passes a configuration on to the engine, or has one start that takes over.

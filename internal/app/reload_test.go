@@ -81,14 +81,20 @@ func TestModeThatCannotStart(t *testing.T) {
 		n.eventually("there is a table", func() bool { return n.hasTable("sluice") })
 		say(flags(t, "--mode=iptables", "--node=node-a"), nil)
 		n.eventually("the failure is told", func() bool { return strings.Contains(n.said(), "the mode stays as it was") })
+		n.put(udp("dns", "10.96.0.10", 53, 0, "10.244.2.6:53"))
+		n.in.Config = flags(t, "--mode=nftables", "--node=node-a")
+		n.eventually("changes are still followed", n.asPlanned)
+		say(config.Config{}, errors.New("line 3: no such thing"))
+		n.eventually("a wrong file is told beside it", func() bool {
+			r, err := askDaemon()
+			return err == nil && len(r.Problems) > 1 && strings.Contains(strings.Join(r.Problems, "\n"), "the mode stays as it was")
+		})
 	})
-	n.put(udp("dns", "10.96.0.10", 53, 0, "10.244.2.6:53"))
-	n.in.Config = flags(t, "--mode=nftables", "--node=node-a")
-	n.eventually("changes are still followed", n.asPlanned)
-	say(config.Config{}, errors.New("line 3: no such thing"))
-	n.eventually("a wrong file is told beside it", func() bool {
+	n.eventually("the mode takes over once it can start", n.has("--to-destination 10.244.2.6:53"))
+	n.eventually("and what was wrong with it is over, but for the file", func() bool {
 		r, err := askDaemon()
-		return err == nil && len(r.Problems) > 1 && strings.Contains(strings.Join(r.Problems, "\n"), "the mode stays as it was")
+		all := strings.Join(r.Problems, "\n")
+		return err == nil && r.Mode == config.ModeIPTables && strings.Contains(all, "no such thing") && !strings.Contains(all, "the mode stays as it was")
 	})
 	say(flags(t, "--mode=nftables", "--node=node-b"), nil)
 	n.eventually("what takes a start is told", func() bool { return strings.Contains(n.said(), "it takes effect when sluice starts again") })
@@ -136,7 +142,7 @@ func TestRulesFollowTheMachine(t *testing.T) {
 	n.stop()
 }
 
-// What an engine that cannot start would be needed for stays; all else is followed, and the next change tries again.
+// What an engine that cannot start would be needed for stays; all else is followed, and it is tried again.
 func TestWithEngineOf(t *testing.T) {
 	now := flags(t, "--mode=nftables")
 	next := flags(t, "--mode=iptables", "--iptables-masquerade-bit=15", "--masquerade-all")
@@ -150,6 +156,20 @@ func TestWithEngineOf(t *testing.T) {
 	}
 	if !needsEngine(got, next) {
 		t.Error("the same configuration would not be tried again")
+	}
+}
+
+func TestRetryWait(t *testing.T) {
+	for _, tt := range []struct{ last, period, want time.Duration }{
+		{0, 30 * time.Second, time.Second},
+		{time.Second, 30 * time.Second, 2 * time.Second},
+		{16 * time.Second, 30 * time.Second, 30 * time.Second},
+		{40 * time.Second, time.Hour, time.Minute},
+		{0, time.Millisecond, time.Second},
+	} {
+		if got := retryWait(tt.last, tt.period); got != tt.want {
+			t.Errorf("after %v, in periods of %v: %v, want %v", tt.last, tt.period, got, tt.want)
+		}
 	}
 }
 
