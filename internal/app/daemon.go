@@ -128,6 +128,7 @@ func (d *daemon) run(ctx context.Context, first *engine, planner *plan.Planner) 
 	}
 	d.ports = d.newPorts(answers)
 	d.board.planned(planner.Plan(), plan.Changes{})
+	d.board.read(d.warned())
 	d.source.tell(event{reason: "Starting", action: "StartKubeProxy"})
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { d.work(ctx, first, planner); return nil })

@@ -71,7 +71,7 @@ func (d *daemon) runEngine(ctx context.Context, e *engine, planner *plan.Planner
 	stands := make(chan struct{})
 	loop = reconcile.New(reconcile.Config{
 		SyncPeriod: e.config.SyncPeriod, MinSyncPeriod: e.config.MinSyncPeriod,
-		Backend: e.backend, Planner: planner, After: before, Sweep: sweep, Stands: func() { close(stands) },
+		Backend: e.backend, Planner: planner, After: before, Told: d.warned(), Sweep: sweep, Stands: func() { close(stands) },
 		Planned: d.planned, Refused: d.refused, Observer: d.metrics, Log: d.Log.Logger,
 	})
 	d.metrics.SetMode(e.name())

@@ -46,6 +46,8 @@ type Input struct {
 	// Manifests are files and folders; manifest.Stdin is one more.
 	Manifests []string
 	Config    config.Config
+	// Warnings are of reading Config, and have been told.
+	Warnings []string
 	// NodeAddresses are those on this node's interfaces, beside those of its Node object.
 	NodeAddresses []netip.Addr
 	Stdin         io.Reader

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 
 	"sluice/internal/backend"
 	"sluice/internal/backend/nftables"
@@ -79,6 +80,6 @@ func (in Input) settle(mode string) Input {
 	for _, text := range inVain {
 		_, _ = fmt.Fprintln(in.Messages, "warning:", text) // there is nobody left to tell
 	}
-	in.Config = c
+	in.Config, in.Warnings = c, slices.Concat(in.Warnings, inVain)
 	return in
 }

@@ -13,12 +13,15 @@ import (
 // configTopic is what problems of the configuration go by.
 const configTopic = "configuration"
 
+// warned is what is wrong with the configuration from the start.
+func (d *daemon) warned() map[any][]string { return map[any][]string{configTopic: d.Warnings} }
+
 // reload follows the configuration, if that can be.
 func (d *daemon) reload(ctx context.Context) error {
 	if d.Reload == nil {
 		return nil
 	}
-	f, readings := follower{daemon: d}, make(chan reading)
+	f, readings := follower{daemon: d, read: d.Warnings}, make(chan reading)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { f.run(ctx, readings); return nil })
 	group.Go(func() error {

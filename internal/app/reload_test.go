@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -98,6 +99,28 @@ func TestModeThatCannotStart(t *testing.T) {
 	})
 	say(flags(t, "--mode=nftables", "--node=node-b"), nil)
 	n.eventually("what takes a start is told", func() bool { return strings.Contains(n.said(), "it takes effect when sluice starts again") })
+	n.stop()
+}
+
+// What was wrong with the configuration from the start stands in the status until it is over.
+func TestWarningsOfTheStart(t *testing.T) {
+	n := newNode(t)
+	say := n.reloads()
+	n.in.Warnings = []string{"config.conf:3: no such field"}
+	n.put(udp("dns", "10.96.0.10", 53, 0, "10.244.2.5:53"))
+	stands := func() bool {
+		r, err := askDaemon()
+		return err == nil && slices.Contains(r.Problems, n.in.Warnings[0])
+	}
+	n.start()
+	n.eventually("it stands", stands)
+	say(config.Config{}, errors.New("line 4: no such thing"))
+	n.eventually("it is over", func() bool {
+		return !stands() && strings.Contains(n.said(), `msg="problem is over" what="config.conf:3: no such field"`)
+	})
+	if strings.Contains(n.said(), `msg=problem what="config.conf:3`) {
+		t.Error("it is told twice")
+	}
 	n.stop()
 }
 

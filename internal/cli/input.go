@@ -45,7 +45,7 @@ func (in *input) read(cmd *cobra.Command) (app.Input, error) {
 	if err != nil {
 		return app.Input{}, app.WrongInput(err)
 	}
-	out := app.Input{Manifests: in.manifests, Config: cfg, Stdin: cmd.InOrStdin(), Messages: cmd.ErrOrStderr()}
+	out := app.Input{Manifests: in.manifests, Config: cfg, Warnings: warnings, Stdin: cmd.InOrStdin(), Messages: cmd.ErrOrStderr()}
 	for _, s := range in.addresses {
 		a, err := netip.ParseAddr(s)
 		if err != nil || a.Zone() != "" {

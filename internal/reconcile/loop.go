@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -25,6 +26,8 @@ type Config struct {
 	// After is the Loop that worked with Planner before, and has ended; nil: none did. If it had its first Input, rules
 	// are written at once.
 	After *Loop
+	// Told are problems by topic, as in an Event, that were told before there was a Loop; After knows better.
+	Told map[any][]string
 	// Sweep removes the UDP entries of connection tracking that stale gives a reason for, and tells how many of each
 	// family there were. Nil: none are removed.
 	Sweep func(ctx context.Context, stale func(flows.Flow) flows.Reason) (removed [2]int, err error)
@@ -86,7 +89,7 @@ type Loop struct {
 // New makes a Loop, which does nothing until it is run.
 func New(c Config) *Loop {
 	l := &Loop{
-		Config: c, notices: notices{log: c.Log}, disturbed: make(chan struct{}, 1),
+		Config: c, notices: notices{log: c.Log, topics: maps.Clone(c.Told)}, disturbed: make(chan struct{}, 1),
 		pace: pace{min: c.MinSyncPeriod, period: c.SyncPeriod}, refusals: newRefusals(c.SyncPeriod),
 		triggers: triggers{since: time.Now()},
 	}
