@@ -11,6 +11,7 @@ import (
 type Flags struct {
 	// File is the path of a KubeProxyConfiguration; empty: none.
 	File string
+	once bool // it was loaded, and is of a kind that cannot be read again
 	set  *pflag.FlagSet
 	to   map[string]func(*Values) error
 }
@@ -38,6 +39,7 @@ func (f *Flags) Load() (Config, []string, error) {
 	var warnings []string
 	if f.File != "" {
 		var err error
+		f.once = readAgain(f.File) != nil
 		if warnings, err = v.read(f.File); err != nil {
 			return Config{}, warnings, err
 		}

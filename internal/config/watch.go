@@ -11,11 +11,11 @@ import (
 
 // Watch reads the file again whenever it changes, until ctx is done. It calls notify with the Config and the warnings
 // when either is another than before, now being the first, and with an error when the file is no longer right; what was
-// in force stays so then. Without a file, or with a pipe in its place, it returns when ctx is done.
+// in force stays so then. Without a file, or if the one that was loaded is a pipe, it returns when ctx is done.
 //
 // The Config is as Load returns it: who chose a mode with [Config.For] chooses again.
 func (f *Flags) Watch(ctx context.Context, now Config, notify func(Config, []string, error)) error {
-	if f.File == "" || readAgain(f.File) != nil {
+	if f.File == "" || f.once {
 		<-ctx.Done()
 		return nil
 	}
