@@ -347,6 +347,27 @@ func TestVeryManyProblemsMakeFewLines(t *testing.T) {
 	})
 }
 
+// A problem that comes and goes all the time does not fill the disk; what is told a minute later is told again.
+func TestAProblemThatFlaps(t *testing.T) {
+	run(t, func(w *world) {
+		for range linesLimit {
+			w.send(w.snap, "bad port")
+			w.send(w.snap)
+		}
+		if n := strings.Count(w.log.String(), "bad port"); n < linesLimit/2 || n > linesLimit {
+			w.t.Errorf("%d lines name it, want at most %d", n, linesLimit)
+		}
+		if n := strings.Count(w.log.String(), "too fast to tell each"); n != 1 {
+			w.t.Errorf("that there was more is told %d times", n)
+		}
+		w.wait(time.Minute)
+		w.send(w.snap, "worse port")
+		if !strings.Contains(w.log.String(), "worse port") {
+			w.t.Error("a minute later nothing is told")
+		}
+	})
+}
+
 func TestRepeatsThatTheNodeIsUnknown(t *testing.T) {
 	run(t, func(w *world) {
 		t := w.t

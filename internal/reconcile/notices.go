@@ -13,6 +13,26 @@ type notices struct {
 	log    *slog.Logger
 	topics map[any][]string
 	told   time.Time // when remind last told something
+	minute time.Time // when lines was 0
+	lines  int
+}
+
+// linesLimit is how many lines a minute tell of problems at the most: who may change one Service can have problems come
+// and go hundreds of times a second.
+const linesLimit = 600
+
+// line has one line told of problems, if there is room for it.
+func (n *notices) line(tell func()) {
+	if now := time.Now(); now.Sub(n.minute) >= time.Minute {
+		n.minute, n.lines = now, 0
+	}
+	n.lines++
+	switch {
+	case n.lines < linesLimit:
+		tell()
+	case n.lines == linesLimit:
+		n.log.Warn("problems come and go too fast to tell each; sluice status has those that there are")
+	}
 }
 
 // nodeTopic is what is wrong with the node. It touches every Service, so it is told again and again.
@@ -56,16 +76,16 @@ func (n *notices) set(topic any, problems []string) {
 // tell names problems that came up and those that are over.
 func (n *notices) tell(fresh, over []string) {
 	for _, p := range fresh[:min(len(fresh), noticesLimit)] {
-		n.log.Warn("problem", "what", p)
+		n.line(func() { n.log.Warn("problem", "what", p) })
 	}
 	if more := len(fresh) - noticesLimit; more > 0 {
-		n.log.Warn("more problems of the same object or file; sluice status has all", "more", more)
+		n.line(func() { n.log.Warn("more problems of the same object or file; sluice status has all", "more", more) })
 	}
 	for _, p := range over[:min(len(over), noticesLimit)] {
-		n.log.Info("problem is over", "what", p)
+		n.line(func() { n.log.Info("problem is over", "what", p) })
 	}
 	if more := len(over) - noticesLimit; more > 0 {
-		n.log.Info("more problems are over", "more", more)
+		n.line(func() { n.log.Info("more problems are over", "more", more) })
 	}
 }
 
