@@ -7,12 +7,12 @@ BENCH ?= .
 .PHONY: help build image image-iptables deploy demo test test-race test-cluster test-user fuzz bench bench-docs bench-cluster lint fmt docs ci
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
 build: ## bin/sluice
 	CGO_ENABLED=0 go build -trimpath -o bin/sluice ./cmd/sluice
 
-# TAG names the image where it is loaded; PUSH=registry/name:tag pushes it too. PLATFORMS are all by default.
+# TAG names the image where it is loaded; PUSH=registry/name:tag pushes it too. PLATFORMS is linux/amd64,linux/arm64 by default.
 IMAGE = go -C hack/image run . $(if $(TAG),-tag $(TAG)) $(if $(PUSH),-push $(PUSH)) $(if $(PLATFORMS),-platforms $(PLATFORMS))
 
 image: ## bin/image: the container image, for amd64 and arm64, without Docker; TAG, PUSH, PLATFORMS

@@ -44,16 +44,19 @@ func (st *stage) neighbour() *netns.NS {
 	return ns
 }
 
+// long is how long an answer may take: a first packet that is lost is sent again after a second.
+const long = 10 * time.Second
+
 // ask connects and returns what the server says.
-func ask(ns *netns.NS, to string) (answer string, err error) {
+func ask(ns *netns.NS, to string, patience time.Duration) (answer string, err error) {
 	err = ns.Do(func() error {
-		d := net.Dialer{Timeout: time.Second, LocalAddr: &net.TCPAddr{IP: net.IPv4(203, 0, 113, 99)}}
+		d := net.Dialer{Timeout: patience, LocalAddr: &net.TCPAddr{IP: net.IPv4(203, 0, 113, 99)}}
 		c, err := d.Dial("tcp4", to)
 		if err != nil {
 			return err
 		}
 		defer c.Close()
-		if err := c.SetDeadline(time.Now().Add(time.Second)); err != nil {
+		if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
 			return err
 		}
 		b := make([]byte, 200)
@@ -76,17 +79,17 @@ func TestLoopbackIsNotReachedFromOutside(t *testing.T) {
 	if err := st.lab.Node().Do(routeLocalnet); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ask(ns, daemon.String()); err != nil {
+	if _, err := ask(ns, daemon.String(), long); err != nil {
 		t.Fatalf("without Sluice the neighbour should reach the loopback address, or this test shows nothing: %v", err)
 	}
 	st.objects(1)
 	st.start()
 	st.flows(2)
-	if answer, err := ask(ns, "192.168.10.11:30500"); !strings.Contains(answer, "saw 203.0.113.99:") {
+	if answer, err := ask(ns, "192.168.10.11:30500", long); !strings.Contains(answer, "saw 203.0.113.99:") {
 		t.Errorf("the node port at the node's address answers %q, %v", answer, err)
 	}
 	for _, to := range []string{"127.0.0.1:30500", daemon.String()} {
-		if answer, err := ask(ns, to); !timedOut(err) {
+		if answer, err := ask(ns, to, time.Second); !timedOut(err) {
 			t.Errorf("%s from outside: want silence, got %q, %v", to, answer, err)
 		}
 	}

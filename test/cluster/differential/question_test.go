@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -96,6 +97,9 @@ func (o *subject) questions() (list []question) {
 		headless := s.Spec.ClusterIP == v1.ClusterIPNone
 		for _, p := range s.Spec.Ports {
 			q.port, q.protocol = uint16(p.Port), protocol(p)
+			if q.protocol == model.SCTP && o.onMachines() {
+				continue // these have no SCTP, and say so no more often than the kernel lets them
+			}
 			if !headless {
 				q.addr = netip.MustParseAddr(s.Spec.ClusterIPs[i])
 				list = append(list, o.ask(q, clusterIP, pod, endpoint, process, outside)...)
@@ -108,6 +112,11 @@ func (o *subject) questions() (list []question) {
 		}
 	}
 	return list
+}
+
+// onMachines reports whether some endpoints are in no pod.
+func (o *subject) onMachines() bool {
+	return slices.ContainsFunc(o.members, func(m member) bool { return m.site == machines })
 }
 
 // external are the questions about a port's other addresses, of the family of q.
