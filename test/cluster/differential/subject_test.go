@@ -9,7 +9,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	discovery "k8s.io/api/discovery/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
@@ -48,7 +47,7 @@ func (w *world) change(ctx context.Context, d *drawer, o *subject) error {
 		s := o.service.DeepCopy()
 		d.redraw(s)
 		changed, err := w.Client.CoreV1().Services(namespace).Update(ctx, s, metav1.UpdateOptions{})
-		if apierrors.IsInvalid(err) && strings.Contains(err.Error(), "duplicate nodePort") && try < 10 {
+		if err != nil && strings.Contains(err.Error(), "duplicate nodePort") && try < 10 {
 			continue
 		}
 		if err != nil {
