@@ -36,7 +36,10 @@ func readOption(words []word) (Option, []word, error) {
 		}
 		return Option{Name: name, Negated: negated, Values: []string{words[0].text}}, words[1:], nil
 	}
-	inner, words := negation(words) // "-s ! ADDRESS", as old versions wrote
+	inner := false
+	if len(words) > 1 && !words[1].option() {
+		inner, words = negation(words) // "-s ! ADDRESS", as old versions wrote; before an option it is the option's
+	}
 	o := Option{Name: name, Negated: negated != inner}
 	for len(words) > 0 && !words[0].option() && !words[0].is("!") {
 		o.Values = append(o.Values, words[0].text)
