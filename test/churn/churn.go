@@ -3,9 +3,6 @@ package churn
 import (
 	"fmt"
 	"net/netip"
-	"os"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -101,36 +98,11 @@ func up(tb testing.TB) *lab.Lab {
 }
 
 // repeated is how often clients have sent a connection's first packet again.
-func repeated(tb testing.TB, l *lab.Lab) (n int) {
+func repeated(tb testing.TB, l *lab.Lab) int {
 	tb.Helper()
-	err := l.Host("pods-a").Do(func() error {
-		text, err := os.ReadFile("/proc/thread-self/net/netstat")
-		if err != nil {
-			return err
-		}
-		n, err = counter(string(text), "TcpExt:", "TCPSynRetrans")
-		return err
-	})
+	n, err := l.Host("pods-a").Repeated()
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return n
-}
-
-// counter finds a number in pairs of lines, of names and of numbers, that begin with the same word.
-func counter(text, group, name string) (int, error) {
-	var names []string
-	for line := range strings.Lines(text) {
-		words := strings.Fields(line)
-		if len(words) == 0 || words[0] != group {
-			continue
-		}
-		for i, n := range names {
-			if n == name && i < len(words) {
-				return strconv.Atoi(words[i])
-			}
-		}
-		names = words
-	}
-	return 0, fmt.Errorf("no %s %s in\n%s", group, name, text)
 }

@@ -1,11 +1,7 @@
 package bench_test
 
 import (
-	"fmt"
 	"net/netip"
-	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"sluice/internal/lab"
@@ -52,36 +48,11 @@ func (s *subject) connectToStable() (stop func() crowdTally) {
 func (s *subject) repeated() (sum int) {
 	s.arena.Helper()
 	for host := range s.clients() {
-		err := host.Do(func() error {
-			text, err := os.ReadFile("/proc/thread-self/net/netstat")
-			if err != nil {
-				return err
-			}
-			n, err := counter(string(text), "TcpExt:", "TCPSynRetrans")
-			sum += n
-			return err
-		})
+		n, err := host.Repeated()
 		if err != nil {
 			s.arena.Fatal(err)
 		}
+		sum += n
 	}
 	return sum
-}
-
-// counter finds a number in pairs of lines, of names and of numbers, that begin with the same word.
-func counter(text, group, name string) (int, error) {
-	var names []string
-	for line := range strings.Lines(text) {
-		words := strings.Fields(line)
-		if len(words) == 0 || words[0] != group {
-			continue
-		}
-		for i, n := range names {
-			if n == name && i < len(words) {
-				return strconv.Atoi(words[i])
-			}
-		}
-		names = words
-	}
-	return 0, fmt.Errorf("no %s %s in\n%s", group, name, text)
 }
