@@ -19,3 +19,13 @@ func (n *Node) TrySluice(t testing.TB, stdin string, args ...string) (string, er
 	}
 	return out.String(), nil
 }
+
+// Sluice is TrySluice of a node by its name. It is fatal if it fails.
+func (c *Cluster) Sluice(t testing.TB, node string, args ...string) string {
+	t.Helper()
+	out, err := c.Node(t, node).TrySluice(t, "", args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}

@@ -35,7 +35,7 @@ func TestDaemonSet(t *testing.T) {
 			}
 			p := made.start(t, c, node)
 			runsAs(t, p, tt.mode)
-			allAnswer(t, c, node)
+			c.WaitUsers(t, node)
 			probe(t, p, r.daemonSet.Spec.Template.Spec.Containers[0])
 			hasOnly(t, p, made.Capabilities)
 			if lines := alarms(p.Log()); len(lines) > 0 {
@@ -102,14 +102,14 @@ func TestConfigMapTurns(t *testing.T) {
 	made.Mounts = append(imageWithIPTables(t), made.Mounts...)
 	p := made.start(t, c, node)
 	runsAs(t, p, "iptables")
-	allAnswer(t, c, node)
+	c.WaitUsers(t, node)
 	iptables := r.config.Data[configKey]
 	nftables := replaced(t, iptables, "mode: iptables", "mode: nftables")
-	underLoad(t, c, node, func() {
+	c.UnderLoad(t, node, func() {
 		for _, turn := range []struct{ config, mode string }{{nftables, "nftables"}, {iptables, "iptables"}, {nftables, "nftables"}} {
 			config.turn(t, map[string]string{configKey: turn.config})
 			turned(t, p, turn.mode)
-			allAnswer(t, c, node)
+			c.WaitUsers(t, node)
 		}
 		config.turn(t, map[string]string{configKey: replaced(t, nftables, "mode: nftables", "mode: 5")})
 		says(t, p, `config.conf:\d+: mode: 5`)
@@ -118,7 +118,7 @@ func TestConfigMapTurns(t *testing.T) {
 			_, _, err := p.Get("10250", "/metrics")
 			return err
 		})
-		allAnswer(t, c, node)
+		c.WaitUsers(t, node)
 	})
 }
 
@@ -129,13 +129,13 @@ func TestConfigMapAsksTooMuch(t *testing.T) {
 	made, config := r.container(t, c, node)
 	p := made.start(t, c, node)
 	runsAs(t, p, "nftables")
-	underLoad(t, c, node, func() {
+	c.UnderLoad(t, node, func() {
 		config.turn(t, map[string]string{configKey: replaced(t, r.config.Data[configKey], "mode: nftables", "mode: iptables")})
 		says(t, p, `iptables is not installed`)
-		allAnswer(t, c, node)
+		c.WaitUsers(t, node)
 		config.turn(t, map[string]string{configKey: r.config.Data[configKey]})
 		turned(t, p, "nftables")
-		allAnswer(t, c, node)
+		c.WaitUsers(t, node)
 	})
 }
 

@@ -56,7 +56,7 @@ func TestKubeadm(t *testing.T) {
 				),
 			}.start(t, c, node)
 			runsAs(t, p, tt.mode)
-			allAnswer(t, c, node)
+			c.WaitUsers(t, node)
 			if lines := alarms(p.Log()); len(lines) > 0 {
 				t.Errorf("it alarms:\n%s", strings.Join(lines, ""))
 			}
