@@ -19,9 +19,6 @@ type kernel struct {
 // here is the kernel that this process runs on.
 var here = kernel{cpus: cpu.Online, read: read, write: write}
 
-// Read asks this machine for all that Plan wants to know, as the calling thread's network namespace has it.
-func Read() Facts { return here.facts() }
-
 func (k kernel) facts() Facts {
 	f := Facts{Values: map[Setting]Reading{}}
 	n, err := k.cpus()

@@ -1,0 +1,4 @@
+package hostset
+
+// Read is what the machine is like.
+func Read() Facts { return here.facts() }
