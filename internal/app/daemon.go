@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"io"
 	"sync"
 	"time"
 
@@ -129,7 +128,7 @@ func (d *daemon) run(ctx context.Context, first *engine, planner *plan.Planner) 
 	d.ports = d.newPorts(answers)
 	d.board.planned(planner.Plan(), plan.Changes{})
 	d.board.read(d.warned())
-	d.source.tell(event{reason: "Starting", action: "StartKubeProxy"})
+	d.source.tell(event{reason: "Starting", action: startAction})
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { d.work(ctx, first, planner); return nil })
 	group.Go(func() error { d.checks.Run(ctx); return nil })
@@ -173,12 +172,4 @@ func (d *daemon) send(ctx context.Context, e reconcile.Event) {
 	case d.events <- e:
 	case <-ctx.Done():
 	}
-}
-
-// closeIt closes what can be closed.
-func closeIt(v any) error {
-	if c, ok := v.(io.Closer); ok {
-		return c.Close()
-	}
-	return nil
 }

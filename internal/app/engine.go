@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"io"
 	"sync"
 
 	"sluice/internal/backend"
@@ -31,7 +32,13 @@ func (d *daemon) startEngine(ctx context.Context, c config.Config) (*engine, err
 	return &engine{mode: m, backend: be, config: c, counts: countsOf(be, d.Log.Logger), inForce: make(chan struct{})}, nil
 }
 
-func (e *engine) close() error { return closeIt(e.backend) }
+// close gives back what the Backend uses, if that is anything.
+func (e *engine) close() error {
+	if c, ok := e.backend.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
 
 // needsEngine reports whether an engine of one configuration cannot serve another.
 func needsEngine(now, next config.Config) bool {
