@@ -34,23 +34,33 @@ func (p TrafficPolicy) String() string {
 	return "Cluster"
 }
 
-// Balancing is how connections are spread over endpoints. The zero value is BalanceRandom.
+// Balancing is how connections are spread over endpoints. The zero value is BalanceDefault.
 type Balancing uint8
 
 const (
+	// BalanceDefault leaves it to the mode: at random in modes nftables and iptables, in turn in mode userspace, and what
+	// the node's scheduler does in mode ipvs.
+	BalanceDefault Balancing = iota
 	// BalanceRandom picks an endpoint at random, each as likely as its weight says.
-	BalanceRandom Balancing = iota
+	BalanceRandom
 	// BalanceRoundRobin takes the endpoints in turn, each as often as its weight says.
 	BalanceRoundRobin
+	// BalanceLeastConnections takes the endpoint with the fewest open connections for its weight. Modes that do not see
+	// connections end pick at random.
+	BalanceLeastConnections
 )
 
-// String is the value of the annotation that chooses it.
+// String is the value of the annotation that chooses it, and "default" where there is none.
 func (b Balancing) String() string {
-	if b == BalanceRoundRobin {
-		return "round-robin"
-	}
-	return "random"
+	return [...]string{"default", "random", "round-robin", "least-connections"}[b]
 }
+
+// ProxyProtocol is the version of the PROXY protocol by which a proxy tells an endpoint its client's address. 0: it does
+// not.
+type ProxyProtocol uint8
+
+// String is the value of the annotation that asks for it: v1 or v2.
+func (p ProxyProtocol) String() string { return "v" + string('0'+byte(p)) }
 
 // Service is a Service with the API's defaults filled in. Values that are wrong are left out here and reported by
 // the source that read them.
@@ -83,6 +93,10 @@ type Service struct {
 	// Affinity is how long a client keeps its endpoint, in whole seconds; 0 is no affinity.
 	Affinity  time.Duration
 	Balancing Balancing
+	// Scheduler is the kernel's name of a scheduler for mode ipvs. Empty: what Balancing and the node say.
+	Scheduler string
+	// ProxyProtocol is spoken to the endpoints where connections end at a proxy, which is mode userspace.
+	ProxyProtocol ProxyProtocol
 	// Weights are asked in order; see [Service.WeightOf].
 	Weights []Weight
 

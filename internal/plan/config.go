@@ -31,6 +31,9 @@ type Config struct {
 	// GuardClusterIPs refuses connections to a cluster IP's other ports, and drops those to addresses of a ServiceCIDR
 	// that no Service has. kube-proxy does so in its nftables mode alone, so the mode chooses, not the operator.
 	GuardClusterIPs bool
+
+	// AnswerPing has cluster IPs answer ICMP echo requests, from this node. In mode ipvs they always do.
+	AnswerPing bool
 }
 
 // DetectMode is how the traffic of pods is told from other traffic. The zero value is DetectClusterCIDR.

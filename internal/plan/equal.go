@@ -11,6 +11,7 @@ func (p *Port) equal(o *Port) bool {
 	return p.ID == o.ID &&
 		p.Internal == o.Internal && p.External == o.External &&
 		p.Affinity == o.Affinity && p.Balancing == o.Balancing &&
+		p.Scheduler == o.Scheduler && p.ProxyProtocol == o.ProxyProtocol &&
 		slices.Equal(p.Frontends, o.Frontends) && slices.Equal(p.Lost, o.Lost) &&
 		slices.Equal(p.Cluster, o.Cluster) && slices.Equal(p.Local, o.Local) && slices.Equal(p.Draining, o.Draining) &&
 		(p.Sources == nil) == (o.Sources == nil) && slices.Equal(p.Sources, o.Sources) &&
@@ -23,7 +24,7 @@ func (h *HealthCheck) equal(o *HealthCheck) bool {
 
 func (n *Node) equal(o *Node) bool {
 	return n.decisive() == o.decisive() &&
-		n.Missing == o.Missing && n.GuardClusterIPs == o.GuardClusterIPs &&
+		n.Missing == o.Missing && n.GuardClusterIPs == o.GuardClusterIPs && n.AnswerPing == o.AnswerPing &&
 		slices.Equal(n.Addresses, o.Addresses) &&
 		n.NodePorts[0].equal(&o.NodePorts[0]) && n.NodePorts[1].equal(&o.NodePorts[1]) &&
 		slices.Equal(n.ServiceCIDRs[0], o.ServiceCIDRs[0]) && slices.Equal(n.ServiceCIDRs[1], o.ServiceCIDRs[1])

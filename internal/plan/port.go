@@ -60,6 +60,10 @@ type Port struct {
 
 	Affinity  time.Duration // 0: none
 	Balancing model.Balancing
+	// Scheduler is [model.Service.Scheduler].
+	Scheduler string
+	// ProxyProtocol is [model.Service.ProxyProtocol].
+	ProxyProtocol model.ProxyProtocol
 
 	// HealthCheck is set on one port of a Service that wants to be asked whether this node has endpoints.
 	HealthCheck *HealthCheck

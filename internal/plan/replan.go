@@ -120,7 +120,7 @@ func (p *Planner) build(id PortID, old *Port) *Port {
 		Draining:  chosen.draining,
 		Sources:   sources(s, id.Family, node),
 		Affinity:  s.Affinity,
-		Balancing: s.Balancing,
+		Balancing: s.Balancing, Scheduler: s.Scheduler, ProxyProtocol: s.ProxyProtocol,
 	}
 	p.settle(port, s, number, old)
 	return port

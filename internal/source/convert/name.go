@@ -14,8 +14,12 @@ const (
 	labelService    = "kubernetes.io/service-name"
 	labelZone       = "topology.kubernetes.io/zone"
 
-	// BalanceAnnotation chooses how a Service spreads its connections: "random" or "round-robin".
+	// BalanceAnnotation chooses how a Service spreads its connections: "random", "round-robin" or "least-connections".
 	BalanceAnnotation = "sluice.dev/balance"
+	// SchedulerAnnotation names a Service's scheduler in mode ipvs.
+	SchedulerAnnotation = "sluice.dev/ipvs-scheduler"
+	// ProxyProtocolAnnotation has mode userspace tell a Service's endpoints who its clients are: "v1" or "v2".
+	ProxyProtocolAnnotation = "sluice.dev/proxy-protocol"
 	// WeightsAnnotation gives endpoints of a Service more of its connections than others.
 	WeightsAnnotation = "sluice.dev/weights"
 )

@@ -41,6 +41,8 @@ func Service(in *corev1.Service) (*model.Service, []Problem) {
 	s.HealthCheckNodePort = healthCheckNodePort(w.notes, s, in.Spec.HealthCheckNodePort)
 	s.Balancing = balancing(w.notes, in.Annotations)
 	s.Weights = weights(w.notes, in.Annotations)
+	s.Scheduler = scheduler(w.notes, in.Annotations)
+	s.ProxyProtocol = proxyProtocol(w.notes, in.Annotations)
 	return s, w.list
 }
 
@@ -116,15 +118,4 @@ func affinity(w *wrong, spec *corev1.ServiceSpec) time.Duration {
 		w.skip("spec.sessionAffinityConfig.clientIP.timeoutSeconds", "%d: must be 1-%d", seconds, maxAffinity)
 	}
 	return time.Duration(seconds) * time.Second
-}
-
-func balancing(n *notes, annotations map[string]string) model.Balancing {
-	switch v := annotations[BalanceAnnotation]; v {
-	case "", "random":
-	case "round-robin":
-		return model.BalanceRoundRobin
-	default:
-		n.warn("metadata.annotations["+BalanceAnnotation+"]", "%q: must be random or round-robin; random is used", v)
-	}
-	return model.BalanceRandom
 }
