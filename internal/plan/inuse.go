@@ -5,10 +5,10 @@ import "slices"
 // EndpointsInUse is how many endpoints any client at any frontend may be sent to.
 func (p *Port) EndpointsInUse() int {
 	n := 0
-	if p.uses(ListCluster) {
+	if p.Uses(ListCluster) {
 		n = len(p.Cluster)
 	}
-	if !p.uses(ListLocal) {
+	if !p.Uses(ListLocal) {
 		return n
 	}
 	if n == 0 {
@@ -24,8 +24,8 @@ func (p *Port) EndpointsInUse() int {
 
 func byAddrPort(a, b Endpoint) int { return a.AddrPort.Compare(b.AddrPort) }
 
-// uses reports whether some client at some frontend is sent to endpoints of a list.
-func (p *Port) uses(l List) bool {
+// Uses reports whether some client at some frontend is sent to endpoints of a list.
+func (p *Port) Uses(l List) bool {
 	forwards := func(r Route) bool { return r.Action == Forward && r.List == l }
 	for _, f := range p.Frontends {
 		access := p.Access(f.Kind)

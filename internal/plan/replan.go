@@ -82,21 +82,9 @@ func (p *Planner) replan(ids []PortID) (changes []Change) {
 		changes = make([]Change, 0, len(ids)) // all are new
 	}
 	for _, id := range ids {
-		old := p.plan.Ports[id]
-		now := p.build(id, old)
-		switch {
-		case old == nil && now == nil || old != nil && now != nil && old.equal(now):
-			continue
-		case now == nil:
-			delete(p.plan.Ports, id)
-			p.plan.count[id.Family]--
-		case old == nil:
-			p.plan.count[id.Family]++
-			fallthrough
-		default:
-			p.plan.Ports[id] = now
+		if c, different := p.plan.put(id, p.build(id, p.plan.Ports[id])); different {
+			changes = append(changes, c)
 		}
-		changes = append(changes, Change{id, old, now})
 	}
 	return changes
 }
