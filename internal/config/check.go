@@ -12,17 +12,26 @@ const hiddenVersion = "1.36"
 
 // parts checks all that is not policy, and writes it into c.
 func (v *Values) parts(c *Config) error {
-	var errs [6]error
+	var errs [8]error
 	c.Client, errs[0] = v.client()
 	c.Serve, errs[1] = v.serve()
 	c.Host, errs[2] = v.host()
 	c.Features, errs[3] = v.features()
 	c.Log, errs[4] = v.log(c.Features[gateJSONLog])
+	c.IPVS, errs[5] = v.ipvs()
+	c.Userspace, errs[6] = v.userspace()
 	if is := v.as.ConfigSyncPeriod.Duration; is <= 0 {
-		errs[5] = v.wrong("configSyncPeriod", is, "want more than 0")
+		errs[7] = v.wrong("configSyncPeriod", is, "want more than 0")
 	}
 	return errors.Join(errs[:]...)
 }
+
+// faults gathers what is wrong; nil is nothing.
+type faults []error
+
+func (f *faults) add(err error) { *f = append(*f, err) }
+
+func (f faults) join() error { return errors.Join(f...) }
 
 func (v *Values) client() (Client, error) {
 	is := &v.as.ClientConnection

@@ -9,9 +9,11 @@ import (
 // The modes that Sluice has, as --mode names them.
 const (
 	// ModePlan is no mode to run in: it stands for the plan itself, where something is only shown.
-	ModePlan     = "plan"
-	ModeIPTables = "iptables"
-	ModeNFTables = "nftables"
+	ModePlan      = "plan"
+	ModeIPTables  = "iptables"
+	ModeNFTables  = "nftables"
+	ModeUserspace = "userspace"
+	ModeIPVS      = "ipvs"
 )
 
 // Config is the whole configuration, checked.
@@ -27,10 +29,12 @@ type Config struct {
 	// MinSyncPeriod is the longest pause between a write to the kernel and the one of what changed meanwhile.
 	MinSyncPeriod time.Duration
 
-	Client Client
-	Serve  Serve
-	Host   Host
-	Log    Log
+	Client    Client
+	Serve     Serve
+	Host      Host
+	Log       Log
+	IPVS      IPVS
+	Userspace Userspace
 	// Features are all feature gates of kube-proxy 1.37, and whether each is on. It is not to be changed.
 	Features map[string]bool
 

@@ -166,12 +166,21 @@ func TestErrors(t *testing.T) {
 			file: header + "clusterCIDR: nonsense\ndetectLocalMode: Guess\niptables: {masqueradeBit: 32}\n",
 			want: []string{`clusterCIDR: "nonsense"`, `detectLocalMode: "Guess"`, "iptables.masqueradeBit: 32"},
 		},
-		"two ranges of one family":               {args: []string{"--cluster-cidr", "10.1.0.0/16,10.2.0.0/16"}, want: []string{"--cluster-cidr", "second IPv4 range"}},
-		"no interface":                           {args: []string{"--detect-local-mode", "BridgeInterface", "--pod-bridge-interface", "cni 0"}, want: []string{"--pod-bridge-interface", `"cni 0"`}},
-		"prefix too long":                        {args: []string{"--detect-local-mode", "InterfaceNamePrefix", "--pod-interface-name-prefix", "sixteencharacte"}, want: []string{"--pod-interface-name-prefix", "14 characters"}},
-		"no bridge":                              {args: []string{"--detect-local-mode", "BridgeInterface"}, want: []string{"--detect-local-mode", "--pod-bridge-interface"}},
-		"no prefix":                              {args: []string{"--detect-local-mode", "InterfaceNamePrefix"}, want: []string{"--pod-interface-name-prefix"}},
-		"unknown mode":                           {file: header + "mode: ipvs\n", want: []string{`proxy.yaml:3: mode: "ipvs": Sluice has not this mode of kube-proxy's; want nftables or iptables`}},
+		"two ranges of one family": {args: []string{"--cluster-cidr", "10.1.0.0/16,10.2.0.0/16"}, want: []string{"--cluster-cidr", "second IPv4 range"}},
+		"no interface":             {args: []string{"--detect-local-mode", "BridgeInterface", "--pod-bridge-interface", "cni 0"}, want: []string{"--pod-bridge-interface", `"cni 0"`}},
+		"prefix too long":          {args: []string{"--detect-local-mode", "InterfaceNamePrefix", "--pod-interface-name-prefix", "sixteencharacte"}, want: []string{"--pod-interface-name-prefix", "14 characters"}},
+		"no bridge":                {args: []string{"--detect-local-mode", "BridgeInterface"}, want: []string{"--detect-local-mode", "--pod-bridge-interface"}},
+		"no prefix":                {args: []string{"--detect-local-mode", "InterfaceNamePrefix"}, want: []string{"--pod-interface-name-prefix"}},
+		"unknown mode":             {file: header + "mode: kernelspace\n", want: []string{`proxy.yaml:3: mode: "kernelspace": Sluice has no such mode; want nftables, iptables, ipvs or userspace`}},
+		"ipvs without its gate":    {file: header + "mode: ipvs\nfeatureGates: {KubeProxyIPVS: false}\n", want: []string{"proxy.yaml:3: mode: ipvs: the feature gate KubeProxyIPVS is off"}},
+		"what ipvs is told": {
+			file: header + "ipvs: {scheduler: Round Robin, excludeCIDRs: [10.0.0.0/8, ten], tcpTimeout: -1s}\n",
+			want: []string{`ipvs.scheduler: "Round Robin"`, `ipvs.excludeCIDRs[1]: "ten"`, "ipvs.tcpTimeout: -1s: want 0 or more"},
+		},
+		"what userspace is told": {
+			file: header + "portRange: 200-100\nsluice: {userspace: {maxConnections: -1, drainTimeout: -1s}}\n",
+			want: []string{`proxy.yaml:3: portRange: "200-100": want a range of ports`, "sluice.userspace.maxConnections: -1", "sluice.userspace.drainTimeout: -1s"},
+		},
 		"a bit of the mode in use":               {file: header + "mode: nftables\nnftables: {masqueradeBit: 32}\n", want: []string{"nftables.masqueradeBit: 32"}},
 		"a bit of a mode that may come into use": {file: header + "iptables: {masqueradeBit: -1}\n", want: []string{"iptables.masqueradeBit: -1"}},
 		"periods in the wrong order": {
@@ -208,10 +217,10 @@ func TestWarnings(t *testing.T) {
 		want []string
 	}{
 		"fields that Sluice does not act on": {
-			file: header + "portRange: 1-2\nlogging: {flushFrequency: 1s, vmodule: [{filePattern: a, verbosity: 3}]}\nshowHiddenMetricsForVersion: '1.36'\n",
+			file: header + "\nlogging: {flushFrequency: 1s, vmodule: [{filePattern: a, verbosity: 3}]}\nshowHiddenMetricsForVersion: '1.36'\n",
 			want: []string{
 				"proxy.yaml:4: logging.flushFrequency: no effect: Sluice writes", "proxy.yaml:4: logging.vmodule: no effect",
-				"proxy.yaml:5: showHiddenMetricsForVersion: no effect", "proxy.yaml:3: portRange: no effect",
+				"proxy.yaml:5: showHiddenMetricsForVersion: no effect",
 			},
 		},
 		"kubeadm's empty fields": {

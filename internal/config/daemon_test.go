@@ -164,13 +164,13 @@ func TestFileOfKubeadm(t *testing.T) {
 
 func TestFeatureGates(t *testing.T) {
 	c, warnings, err := load(t, header+"featureGates: {AllowServiceExternalIPs: true, AllBeta: false, LoggingBetaOptions: true}\n",
-		"--feature-gates=AllowServiceExternalIPs=false", "--feature-gates", "KubeProxyIPVS=false,WinDSR=true")
+		"--feature-gates=AllowServiceExternalIPs=false", "--feature-gates", "KubeProxyIPVS=false,NFTablesNetlink=false")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]bool{
 		"AllowServiceExternalIPs": false, "AllBeta": false, "NFTablesNetlink": false, "LoggingBetaOptions": true,
-		"KubeProxyIPVS": false, "WinDSR": true, "AllAlpha": false, "KubeProxyNFTablesLocalhostNodePorts": false, "NFTablesProxyMode": true,
+		"KubeProxyIPVS": false, "AllAlpha": false, "KubeProxyNFTablesLocalhostNodePorts": false, "NFTablesProxyMode": true,
 	} {
 		if on, known := c.Features[name]; !known || on != want {
 			t.Errorf("%s is known: %t, on: %t; want %t", name, known, on, want)
@@ -179,7 +179,7 @@ func TestFeatureGates(t *testing.T) {
 	if !c.Plan.IgnoreExternalIPs || FeatureStage("NFTablesNetlink") != "BETA" {
 		t.Errorf("external IPs are ignored: %t; NFTablesNetlink is %s", c.Plan.IgnoreExternalIPs, FeatureStage("NFTablesNetlink"))
 	}
-	if want := []string{"--feature-gates: KubeProxyIPVS=false has no effect: Sluice has no mode ipvs"}; !slices.Equal(warnings, want) {
+	if want := []string{"--feature-gates: NFTablesNetlink=false has no effect: Sluice speaks to nf_tables over netlink in any case"}; !slices.Equal(warnings, want) {
 		t.Errorf("warnings %q, want %q", warnings, want)
 	}
 }

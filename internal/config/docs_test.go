@@ -30,6 +30,8 @@ func TestDocumentation(t *testing.T) {
 	b.WriteString("\n| feature gate | what becomes of it |\n|---|---|\n")
 	fmt.Fprintf(&b, "| `%s` | off: external IPs of Services are not served |\n", gateExternalIPs)
 	fmt.Fprintf(&b, "| `%s` | off: the log can only be text |\n", gateJSONLog)
+	fmt.Fprintf(&b, "| `%s` | off: mode ipvs is refused |\n", gateIPVS)
+	fmt.Fprintf(&b, "| `%s` | on: in mode nftables a proxy serves node ports at the loopback addresses that nodePortAddresses name, of both families; off: rules do, at those of IPv4 |\n", gateLocalhost)
 	for _, name := range slices.Sorted(maps.Keys(gatesInVain)) {
 		fmt.Fprintf(&b, "| `%s` | no effect: %s |\n", name, gatesInVain[name])
 	}

@@ -9,10 +9,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// KubeProxy is the effective configuration as kube-proxy's API has it, defaults included. What takes a start, and what a
+// KubeProxy is the effective configuration as kube-proxy's API has it, defaults included, and Sluice's own section if it says
+// anything. What takes a start, and what a
 // mode that cannot start would be needed for, is as c has it, whatever the file says since.
-func (c Config) KubeProxy() *v1alpha1.KubeProxyConfiguration {
-	is := c.values.as.DeepCopy()
+func (c Config) KubeProxy() *File {
+	is := &File{*c.values.as.DeepCopy(), c.values.as.Sluice}
 	if c.Mode != ModePlan {
 		is.Mode = v1alpha1.ProxyMode(c.Mode)
 	}

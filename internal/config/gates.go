@@ -36,9 +36,14 @@ var knownGates = sync.OnceValue(func() map[string]gate {
 const (
 	gateExternalIPs = "AllowServiceExternalIPs"
 	gateJSONLog     = "LoggingBetaOptions"
+	gateIPVS        = "KubeProxyIPVS"
+	gateLocalhost   = "KubeProxyNFTablesLocalhostNodePorts"
 	gateAllAlpha    = "AllAlpha"
 	gateAllBeta     = "AllBeta"
 )
+
+// heeded are the gates that Sluice acts on.
+var heeded = []string{gateExternalIPs, gateJSONLog, gateIPVS, gateLocalhost}
 
 // FeatureStage is how far a gate of [Config.Features] has come: ALPHA, BETA, GA or DEPRECATED.
 func FeatureStage(name string) string { return knownGates()[name].stage }
@@ -79,16 +84,14 @@ func (v *Values) checkGate(name string) error {
 
 // gatesInVain says why, of gates that are kube-proxy's own. The others are of other parts of Kubernetes.
 var gatesInVain = map[string]string{
-	"KubeProxyIPVS":                       ofIPVS,
-	"KubeProxyNFTablesLocalhostNodePorts": "node ports answer on loopback addresses wherever nodePortAddresses name them",
-	"NFTablesNetlink":                     "Sluice speaks to nf_tables over netlink in any case",
+	"NFTablesNetlink": "Sluice speaks to nf_tables over netlink in any case",
 }
 
 // inVainOfGates tells of gates that are set to what they are not by default, and change nothing.
 func (v *Values) inVainOfGates() (told []string) {
 	for _, name := range slices.Sorted(maps.Keys(v.as.FeatureGates)) {
 		g, known := knownGates()[name]
-		if !known || g.on == v.as.FeatureGates[name] || name == gateExternalIPs || name == gateJSONLog || special(name) {
+		if !known || g.on == v.as.FeatureGates[name] || slices.Contains(heeded, name) || special(name) {
 			continue
 		}
 		why, ok := gatesInVain[name]

@@ -20,13 +20,17 @@ func (c Config) For(mode string) (Config, []string) {
 	c.SyncPeriod, c.MinSyncPeriod = s.syncPeriod, s.minSyncPeriod
 	c.Plan.MasqueradeAll = s.masqueradeAll
 	c.Plan.LocalhostNodePorts = *c.values.as.IPTables.LocalhostNodePorts
-	c.Plan.GuardClusterIPs = policy == ModeNFTables
+	c.Plan.GuardClusterIPs = policy == ModeNFTables || policy == ModeIPVS || policy == ModeUserspace
+	c.Plan.AnswerPing = c.values.as.Sluice.AnswerPing
 	list, _ := c.values.nodePorts() // Resolve has checked them
-	if policy == ModeNFTables {
-		c.Plan.LocalhostNodePorts = namesLoopback(list)
+	switch policy {
+	case ModeNFTables:
+		c.Plan.LocalhostNodePorts = namesLoopback(list) && !c.Features[gateLocalhost]
 		if len(c.values.as.NodePortAddresses) == 0 {
 			list.Primary = true
 		}
+	case ModeIPVS:
+		c.Plan.LocalhostNodePorts = false // ipvs does not take what comes from a loopback address
 	}
 	c.Plan.NodePortAddresses = list
 	return c, c.values.inVainFor(mode)
@@ -56,14 +60,25 @@ func (v *Values) section(policy string) section {
 		ModeIPTables, *v.as.IPTables.MasqueradeBit, v.as.IPTables.MasqueradeAll,
 		v.as.IPTables.SyncPeriod.Duration, v.as.IPTables.MinSyncPeriod.Duration,
 	}
-	if policy == ModeNFTables {
+	switch policy {
+	case ModeNFTables:
 		n := &v.as.NFTables
 		s = section{ModeNFTables, *n.MasqueradeBit, n.MasqueradeAll, n.SyncPeriod.Duration, n.MinSyncPeriod.Duration}
+	case ModeIPVS: // as kube-proxy, which masquerades by iptables' settings there
+		s.name, s.syncPeriod, s.minSyncPeriod = ModeIPVS, v.as.IPVS.SyncPeriod.Duration, v.as.IPVS.MinSyncPeriod.Duration
 	}
 	if s.minSyncPeriod == noPause {
 		s.minSyncPeriod = 0
 	}
 	return s
+}
+
+// masqueradeSection is where a section's masqueradeBit is.
+func masqueradeSection(name string) string {
+	if name == ModeIPVS {
+		return ModeIPTables
+	}
+	return name
 }
 
 // namesLoopback reports whether a list of node port addresses speaks of loopback itself, as a range of all addresses

@@ -43,12 +43,15 @@ func NormalizeNodeName(s string) string { return strings.ToLower(strings.TrimSpa
 
 func (v *Values) checkMode(mode string) error {
 	switch mode {
-	case "", ModePlan, ModeIPTables, ModeNFTables:
+	case "", ModePlan, ModeIPTables, ModeNFTables, ModeUserspace:
 		return nil
-	case "ipvs", "userspace", "kernelspace":
-		return v.wrong("mode", strconv.Quote(string(v.as.Mode)), "Sluice has not this mode of kube-proxy's; want %s or %s", ModeNFTables, ModeIPTables)
+	case ModeIPVS:
+		if on, said := v.as.FeatureGates[gateIPVS]; said && !on {
+			return v.wrong("mode", mode, "the feature gate %s is off", gateIPVS)
+		}
+		return nil
 	}
-	return v.wrong("mode", strconv.Quote(string(v.as.Mode)), "Sluice has no such mode; want %s or %s", ModeNFTables, ModeIPTables)
+	return v.wrong("mode", strconv.Quote(string(v.as.Mode)), "Sluice has no such mode; want %s, %s, %s or %s", ModeNFTables, ModeIPTables, ModeIPVS, ModeUserspace)
 }
 
 // checkNumbers checks the section of the mode. Where none is given it may turn out to be either; most values of the two
@@ -65,7 +68,7 @@ func (v *Values) checkSection(policy string) error {
 	s := v.section(policy)
 	var errs []error
 	if s.masqueradeBit < 0 || s.masqueradeBit > 31 {
-		errs = append(errs, v.wrong(s.name+".masqueradeBit", s.masqueradeBit, "want 0 to 31"))
+		errs = append(errs, v.wrong(masqueradeSection(s.name)+".masqueradeBit", s.masqueradeBit, "want 0 to 31"))
 	}
 	if s.syncPeriod <= 0 {
 		errs = append(errs, v.wrong(s.name+".syncPeriod", s.syncPeriod, "want more than 0"))

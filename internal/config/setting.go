@@ -26,7 +26,6 @@ type setting struct {
 
 // Why some settings have no effect, or only at the start.
 const (
-	ofIPVS     = "Sluice has no mode ipvs"
 	ofWindows  = "of Windows"
 	connection = "the connection to the API server is made once"
 	unbuffered = "Sluice writes each line of the log at once, to standard error"
@@ -60,20 +59,20 @@ var daemonSettings = []setting{
 }
 
 var modeSettings = []setting{
-	{path: "mode", is: "", usage: "how to do it: nftables or iptables; default: nftables where the kernel can, else iptables"},
+	{path: "mode", is: "", usage: "how to do it: nftables, iptables, ipvs or userspace; default: nftables where the kernel can, else iptables"},
 	{path: "iptables.masqueradeBit", flag: "iptables-masquerade-bit", everywhere: true, is: int32(14), usage: "the `bit` of the packet mark that asks for masquerading, 0 to 31; of mode iptables"},
 	{path: "iptables.masqueradeAll", flag: "masquerade-all", also: []string{"nftables.masqueradeAll"}, everywhere: true, is: false, usage: "rewrite the source of everything that goes to a cluster IP"},
-	{path: "iptables.localhostNodePorts", flag: "iptables-localhost-nodeports", everywhere: true, is: true, usage: "serve node ports on 127.0.0.0/8 too; of mode iptables"},
+	{path: "iptables.localhostNodePorts", flag: "iptables-localhost-nodeports", everywhere: true, is: true, usage: "serve node ports on 127.0.0.0/8 too; of modes iptables and userspace"},
 	{path: "iptables.syncPeriod", flag: "iptables-sync-period", also: []string{"nftables.syncPeriod"}, everywhere: true, is: 30 * time.Second, usage: "how often the kernel's rules are read back and repaired, in every mode"},
 	{path: "iptables.minSyncPeriod", flag: "iptables-min-sync-period", also: []string{"nftables.minSyncPeriod"}, everywhere: true, is: time.Second, usage: "the longest pause between two writes to the kernel, in every mode"},
-	{path: "ipvs.syncPeriod", flag: "ipvs-sync-period", is: 30 * time.Second, usage: "of mode ipvs", vain: ofIPVS, quiet: true},
-	{path: "ipvs.minSyncPeriod", flag: "ipvs-min-sync-period", is: time.Duration(0), usage: "of mode ipvs", vain: ofIPVS, quiet: true},
-	{path: "ipvs.scheduler", flag: "ipvs-scheduler", is: "", usage: "of mode ipvs", vain: ofIPVS, quiet: true},
-	{path: "ipvs.excludeCIDRs", flag: "ipvs-exclude-cidrs", is: []string(nil), usage: "of mode ipvs", vain: ofIPVS, quiet: true},
-	{path: "ipvs.strictARP", flag: "ipvs-strict-arp", is: false, usage: "of mode ipvs", vain: ofIPVS, quiet: true},
-	{path: "ipvs.tcpTimeout", flag: "ipvs-tcp-timeout", is: time.Duration(0), usage: "of mode ipvs", vain: ofIPVS, quiet: true},
-	{path: "ipvs.tcpFinTimeout", flag: "ipvs-tcpfin-timeout", is: time.Duration(0), usage: "of mode ipvs", vain: ofIPVS, quiet: true},
-	{path: "ipvs.udpTimeout", flag: "ipvs-udp-timeout", is: time.Duration(0), usage: "of mode ipvs", vain: ofIPVS, quiet: true},
+	{path: "ipvs.syncPeriod", flag: "ipvs-sync-period", is: 30 * time.Second, usage: "how often the kernel is read back and repaired"},
+	{path: "ipvs.minSyncPeriod", flag: "ipvs-min-sync-period", is: time.Duration(0), usage: "the longest pause between two writes to the kernel"},
+	{path: "ipvs.scheduler", flag: "ipvs-scheduler", everywhere: true, is: "", usage: "the kernel's `name` of how mode ipvs spreads connections: rr, wrr, lc, wlc, sh, mh, …; default: rr"},
+	{path: "ipvs.excludeCIDRs", flag: "ipvs-exclude-cidrs", is: []string(nil), usage: "the `ranges` of addresses whose virtual servers mode ipvs leaves alone"},
+	{path: "ipvs.strictARP", flag: "ipvs-strict-arp", is: false, usage: "answer ARP for an address on the interface alone that has it; of mode ipvs"},
+	{path: "ipvs.tcpTimeout", flag: "ipvs-tcp-timeout", is: time.Duration(0), usage: "how long ipvs remembers an idle TCP connection; 0: leave it"},
+	{path: "ipvs.tcpFinTimeout", flag: "ipvs-tcpfin-timeout", is: time.Duration(0), usage: "how long ipvs remembers a TCP connection that was closed; 0: leave it"},
+	{path: "ipvs.udpTimeout", flag: "ipvs-udp-timeout", is: time.Duration(0), usage: "how long ipvs remembers an idle UDP flow; 0: leave it"},
 	{path: "nftables.masqueradeBit", is: int32(14), usage: "the bit of the packet mark that asks for masquerading, 0 to 31"},
 	{path: "nftables.masqueradeAll", is: false, usage: "rewrite the source of everything that goes to a cluster IP"},
 	{path: "nftables.syncPeriod", is: 30 * time.Second, usage: "how often the kernel's rules are read back and repaired"},
@@ -90,7 +89,7 @@ var pathSettings = []setting{
 	{path: "detectLocal.bridgeInterface", flag: "pod-bridge-interface", everywhere: true, is: "", usage: "the bridge `interface` of the pods, for detect-local-mode BridgeInterface"},
 	{path: "detectLocal.interfaceNamePrefix", flag: "pod-interface-name-prefix", everywhere: true, is: "", usage: "the `prefix` of the names of the pods' interfaces, for detect-local-mode InterfaceNamePrefix"},
 	{path: "clusterCIDR", flag: "cluster-cidr", everywhere: true, is: "", usage: "the pods' address `range`; two, of both families, are separated by a comma"},
-	{path: "nodePortAddresses", flag: "nodeport-addresses", everywhere: true, is: []string(nil), usage: "the node's `addresses` that accept node ports: ranges, and the words primary, localhost and all; default: primary in mode nftables, all in mode iptables"},
+	{path: "nodePortAddresses", flag: "nodeport-addresses", everywhere: true, is: []string(nil), usage: "the node's `addresses` that accept node ports: ranges, and the words primary, localhost and all; default: primary in mode nftables, all in the others"},
 }
 
 var hostSettings = []setting{
@@ -103,7 +102,12 @@ var hostSettings = []setting{
 	{path: "conntrack.udpTimeout", flag: "conntrack-udp-timeout", is: time.Duration(0), usage: "how long a UDP flow without an answer is remembered; 0: leave it"},
 	{path: "conntrack.udpStreamTimeout", flag: "conntrack-udp-timeout-stream", is: time.Duration(0), usage: "how long a UDP flow with answers is remembered; 0: leave it"},
 	{path: "configSyncPeriod", flag: "config-sync-period", is: 15 * time.Minute, usage: "how often all objects of the API are gone through again", vain: "Sluice compares each object with what it knows of it, so none has to be gone through again"},
-	{path: "portRange", is: "", usage: "of mode userspace", vain: "it was of mode userspace, and kube-proxy does nothing with it either"},
+	{path: "portRange", flag: "proxy-port-range", everywhere: true, is: "", usage: "the `range` of the proxy's own ports in mode userspace; default: 10000-29999"},
+	{path: "sluice.answerPing", flag: "cluster-ip-ping", everywhere: true, is: false, usage: "have cluster IPs answer ping, from this node; in mode ipvs they always do"},
+	{path: "sluice.userspace.maxConnections", flag: "userspace-max-connections", is: int32(0), usage: "how many TCP connections mode userspace keeps at most; default: as many as there are file descriptors for"},
+	{path: "sluice.userspace.maxSessions", flag: "userspace-max-sessions", is: int32(0), usage: "how many UDP sessions mode userspace keeps at most; default: as many as there are file descriptors for"},
+	{path: "sluice.userspace.udpIdleTimeout", flag: "userspace-udp-idle-timeout", is: time.Duration(0), usage: "after how long without a datagram mode userspace ends a UDP session; default: 30s, and 2m once it was answered"},
+	{path: "sluice.userspace.drainTimeout", flag: "userspace-drain-timeout", is: time.Duration(0), usage: "how long mode userspace keeps connections of a Service that is gone; default: until they end"},
 	{path: "windowsRunAsService", is: false, usage: ofWindows, vain: ofWindows, quiet: true},
 }
 

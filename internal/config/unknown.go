@@ -34,6 +34,11 @@ func nearest(name string, in reflect.Type) string {
 		if tag != "" && misspelt(name, tag) {
 			return tag
 		}
+		if field.Anonymous && tag == "" {
+			if near := nearest(name, field.Type); near != "" {
+				return near
+			}
+		}
 	}
 	return ""
 }

@@ -8,12 +8,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	logsapi "k8s.io/component-base/logs/api/v1"
-	"k8s.io/kube-proxy/config/v1alpha1"
 )
 
 // Values is the configuration as it was written, before [Values.Resolve] checks it.
 type Values struct {
-	as    v1alpha1.KubeProxyConfiguration
+	as    File
 	where map[string]place // by the path of a field
 	// fileMode is what the file says, whatever the flags do.
 	fileMode string
