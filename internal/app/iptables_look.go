@@ -11,7 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 
 	"sluice/internal/backend/iptables"
-	"sluice/internal/backend/iptables/rules"
+	"sluice/internal/iptables/rules"
 	"sluice/internal/model"
 	"sluice/internal/trace"
 	"sluice/internal/trace/iptwalk"

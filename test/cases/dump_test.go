@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"sluice/internal/backend/iptables/rules"
+	"sluice/internal/iptables/rules"
 	"sluice/internal/testkit/flow"
 	"sluice/internal/trace/iptwalk"
 )

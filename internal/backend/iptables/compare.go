@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"sluice/internal/backend/iptables/rules"
+	"sluice/internal/iptables/rules"
 	"sluice/internal/model"
 )
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/internal/backend/iptables/rules"
+	"sluice/internal/iptables/rules"
 )
 
 // contents is what one family's tables hold: the text of each chain, as chain.text has it.

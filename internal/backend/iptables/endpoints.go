@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"sluice/internal/backend/iptables/rules"
+	"sluice/internal/iptables/rules"
 	"sluice/internal/model"
 	"sluice/internal/plan"
 )

@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"strings"
 
-	"sluice/internal/backend/iptables/rules"
+	"sluice/internal/iptables/rules"
 	"sluice/internal/model"
 	"sluice/internal/plan"
 )

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"sluice/internal/backend/iptables/rules"
+	"sluice/internal/iptables/rules"
 	"sluice/internal/kernel/iptexec"
 	"sluice/internal/kernel/nfnl"
 	"sluice/internal/model"

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/internal/backend/iptables/rules"
+	"sluice/internal/iptables/rules"
 	"sluice/internal/plan"
 	"sluice/internal/testkit/oracle"
 	"sluice/internal/testkit/sample"

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"sluice/internal/backend/iptables/rules"
+	"sluice/internal/iptables/rules"
 	"sluice/internal/model"
 )
 

@@ -1,7 +1,7 @@
 package iptables
 
 import (
-	"sluice/internal/backend/iptables/rules"
+	"sluice/internal/iptables/rules"
 	"sluice/internal/model"
 	"sluice/internal/plan"
 	"sluice/internal/trace"

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/internal/backend/iptables/rules"
+	"sluice/internal/iptables/rules"
 )
 
 // conntrackTest asks the connection. Its first packet makes it new, and the translations done so far show.

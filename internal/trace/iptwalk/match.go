@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"sluice/internal/backend/iptables/rules"
+	"sluice/internal/iptables/rules"
 )
 
 // answer is what a test says of a packet: the share of such packets that pass, or that it is not known.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"sluice/internal/backend/iptables/rules"
+	"sluice/internal/iptables/rules"
 )
 
 // rule is a rule made ready to be walked.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/internal/backend/iptables/rules"
+	"sluice/internal/iptables/rules"
 	"sluice/internal/trace"
 )
 

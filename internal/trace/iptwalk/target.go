@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/internal/backend/iptables/rules"
+	"sluice/internal/iptables/rules"
 )
 
 // after is where the packets go that a rule's target has dealt with, unless that was their end.

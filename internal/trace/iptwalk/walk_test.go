@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/internal/backend/iptables/rules"
+	"sluice/internal/iptables/rules"
 	"sluice/internal/model"
 	"sluice/internal/plan"
 	"sluice/internal/testkit/golden"
