@@ -1,0 +1,139 @@
+package userspace
+
+import (
+	"context"
+	"maps"
+	"sync"
+
+	"sluice/internal/backend"
+	"sluice/internal/plan"
+	"sluice/internal/relay"
+)
+
+// Relay is the proxy, as far as it is needed here; see [relay.Server].
+type Relay interface {
+	Put(relay.Target) error
+	Remove(relay.Key)
+	Stats() relay.Stats
+}
+
+// Deps are what a Backend works with.
+type Deps struct {
+	// Rules is the inner mode.
+	Rules backend.Backend
+	// Relay stays the caller's: it outlives the Backend while what it relays comes to an end. Its targets that clients
+	// connect to themselves are left alone.
+	Relay Relay
+}
+
+// Backend keeps the rules of the inner mode and the proxy's targets as a Ruleset says.
+type Backend struct {
+	opts Options
+	deps Deps
+
+	mu sync.Mutex // held by Apply and Cleanup
+	// applied is the Ruleset whose targets the proxy has.
+	applied *Ruleset
+	counts  counts
+}
+
+// New makes a Backend. It does nothing yet.
+func New(opts Options, deps Deps) *Backend { return &Backend{opts: opts, deps: deps} }
+
+// Name is "userspace".
+func (b *Backend) Name() string { return "userspace" }
+
+// Compile turns a Plan into a Ruleset.
+func (b *Backend) Compile(p *plan.Plan) backend.Ruleset {
+	return Compile(p, b.opts, b.deps.Rules.Compile)
+}
+
+// Apply has the proxy listen for what is new, then writes the rules, and only then has it stop to listen for what no rule
+// leads to any more.
+func (b *Backend) Apply(ctx context.Context, rules backend.Ruleset, req backend.Request) (backend.Result, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r := rules.(*Ruleset)
+	b.takeOver(r)
+	r.retry(req.Hold)
+	b.listen(r)
+	inner := req
+	inner.Hold = without(req.Hold, r.refused)
+	result, err := b.deps.Rules.Apply(ctx, r.inner, inner)
+	failed := backend.FailedFamilies(err)
+	b.close(r, func(id plan.PortID) bool {
+		return failed[id.Family] || inner.Hold[id] || result.Refused[id] != nil
+	})
+	for id, why := range r.refused {
+		if !req.Hold[id] {
+			result.Refuse(id, why)
+		}
+	}
+	return result, err
+}
+
+// takeOver has listeners closed in time that r knows nothing of: the proxy may have worked for another Ruleset before.
+func (b *Backend) takeOver(r *Ruleset) {
+	if b.applied == r {
+		return
+	}
+	b.applied = r
+	for k := range b.deps.Relay.Stats().Targets {
+		if _, ok := r.targets[k]; !ok && !k.Direct {
+			r.pending[k] = true
+		}
+	}
+}
+
+// listen tells the proxy of lists that are new or changed. Where it cannot listen, the rules follow.
+func (b *Backend) listen(r *Ruleset) {
+	for {
+		moved := b.put(r)
+		if len(moved) == 0 {
+			return
+		}
+		r.remap(false, moved)
+	}
+}
+
+// put tells the proxy of all targets that are pending, and returns the Service ports of those that it cannot have.
+func (b *Backend) put(r *Ruleset) (moved []plan.PortID) {
+	for k := range r.pending {
+		t, ok := r.targets[k]
+		if !ok {
+			continue // its time comes with close
+		}
+		delete(r.pending, k)
+		if err := b.deps.Relay.Put(t); err != nil {
+			r.elsewhere(k, err)
+			moved = append(moved, k.Port)
+		}
+	}
+	return moved
+}
+
+// close ends listeners that no rule leads to, save of Service ports that the kernel may still have as they were. What the
+// proxy relays goes on.
+func (b *Backend) close(r *Ruleset, keep func(plan.PortID) bool) {
+	var closed []relay.Key
+	for k := range r.pending {
+		if !keep(k.Port) {
+			closed = append(closed, k)
+		}
+	}
+	if len(closed) > 0 {
+		b.counts.retire(closed, b.deps.Relay.Stats(), r.plan)
+	}
+	for _, k := range closed {
+		b.deps.Relay.Remove(k)
+		delete(r.pending, k)
+	}
+	r.ports.settle(keep)
+}
+
+// without is a set less some of it; the caller's stays as it is.
+func without(set map[plan.PortID]bool, less map[plan.PortID]error) map[plan.PortID]bool {
+	set = maps.Clone(set)
+	maps.DeleteFunc(set, func(id plan.PortID, _ bool) bool { return less[id] != nil })
+	return set
+}
