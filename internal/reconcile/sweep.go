@@ -4,7 +4,9 @@ import (
 	"context"
 	"time"
 
+	"sluice/internal/backend"
 	"sluice/internal/model"
+	"sluice/internal/plan"
 	"sluice/internal/plan/flows"
 )
 
@@ -12,6 +14,7 @@ import (
 // keep sending would be led astray again at once; so the entries of a family whose rules failed stay until these are
 // right.
 func (l *Loop) sweep(ctx context.Context, failed [2]bool) {
+	led := l.led()
 	switch {
 	case failed == [2]bool{true, true}:
 		return
@@ -26,6 +29,9 @@ func (l *Loop) sweep(ctx context.Context, failed [2]bool) {
 			return flows.Fresh
 		}
 		reason := l.history.Stale(p, f)
+		if reason != flows.Fresh && led != nil {
+			reason = l.history.Stale(led, f)
+		}
 		if reason != flows.Fresh {
 			l.Log.Debug("stale UDP entry", "client", f.Client, "to", f.To, "server", f.Server, "because", string(reason))
 		}
@@ -46,4 +52,17 @@ func (l *Loop) sweep(ctx context.Context, failed [2]bool) {
 	if failed == [2]bool{} {
 		l.history.Forget()
 	}
+}
+
+// led is the plan that the rules lead by, where that is not the planner's, and takes note of what changed in it; else nil.
+// An entry that either plan agrees with is not stale: one that leads straight to an endpoint, as another mode wrote it,
+// serves its client as well.
+func (l *Loop) led() *plan.Plan {
+	leader, ok := l.ruleset.(backend.Leader)
+	if !ok {
+		return nil
+	}
+	p, changes := leader.Leads()
+	l.history.Note(p.Node, changes)
+	return p
 }
