@@ -2,7 +2,6 @@ package userspace
 
 import (
 	"context"
-	"maps"
 	"sync"
 
 	"sluice/internal/backend"
@@ -72,19 +71,6 @@ func (b *Backend) Apply(ctx context.Context, rules backend.Ruleset, req backend.
 	return result, err
 }
 
-// takeOver has listeners closed in time that r knows nothing of: the proxy may have worked for another Ruleset before.
-func (b *Backend) takeOver(r *Ruleset) {
-	if b.applied == r {
-		return
-	}
-	b.applied = r
-	for k := range b.deps.Relay.Stats().Targets {
-		if _, ok := r.targets[k]; !ok && !k.Direct {
-			r.pending[k] = true
-		}
-	}
-}
-
 // listen tells the proxy of lists that are new or changed. Where it cannot listen, the rules follow.
 func (b *Backend) listen(r *Ruleset) {
 	for {
@@ -98,15 +84,11 @@ func (b *Backend) listen(r *Ruleset) {
 
 // put tells the proxy of all targets that are pending, and returns the Service ports of those that it cannot have.
 func (b *Backend) put(r *Ruleset) (moved []plan.PortID) {
-	for k := range r.pending {
-		t, ok := r.targets[k]
-		if !ok {
-			continue // its time comes with close
-		}
-		delete(r.pending, k)
+	for _, t := range r.unheard() {
+		delete(r.pending, t.Key)
 		if err := b.deps.Relay.Put(t); err != nil {
-			r.elsewhere(k, err)
-			moved = append(moved, k.Port)
+			r.elsewhere(t.Key, err)
+			moved = append(moved, t.Key.Port)
 		}
 	}
 	return moved
@@ -115,12 +97,7 @@ func (b *Backend) put(r *Ruleset) (moved []plan.PortID) {
 // close ends listeners that no rule leads to, save of Service ports that the kernel may still have as they were. What the
 // proxy relays goes on.
 func (b *Backend) close(r *Ruleset, keep func(plan.PortID) bool) {
-	var closed []relay.Key
-	for k := range r.pending {
-		if !keep(k.Port) {
-			closed = append(closed, k)
-		}
-	}
+	closed := r.unneeded(keep)
 	if len(closed) > 0 {
 		b.counts.retire(closed, b.deps.Relay.Stats(), r.plan)
 	}
@@ -129,11 +106,4 @@ func (b *Backend) close(r *Ruleset, keep func(plan.PortID) bool) {
 		delete(r.pending, k)
 	}
 	r.ports.settle(keep)
-}
-
-// without is a set less some of it; the caller's stays as it is.
-func without(set map[plan.PortID]bool, less map[plan.PortID]error) map[plan.PortID]bool {
-	set = maps.Clone(set)
-	maps.DeleteFunc(set, func(id plan.PortID, _ bool) bool { return less[id] != nil })
-	return set
 }

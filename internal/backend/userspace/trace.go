@@ -12,11 +12,16 @@ import (
 
 // Trace walks a new connection's first packet through the inner mode's rules, and from the proxy on to the endpoints.
 func (r *Ruleset) Trace(pkt plan.Packet) trace.Result {
-	res := r.inner.Trace(pkt)
-	res.Endpoints = r.beyond(res.Endpoints, pkt.Protocol, &res)
+	return r.Through(r.inner.Trace(pkt), pkt.Protocol)
+}
+
+// Through goes on from the proxy to the endpoints where a walk through the inner mode's rules, wherever these are, ended at
+// the proxy.
+func (r *Ruleset) Through(res trace.Result, protocol model.Protocol) trace.Result {
+	res.Endpoints = r.beyond(res.Endpoints, protocol, &res)
 	for i := range res.Alternatives {
 		a := &res.Alternatives[i]
-		a.Endpoints = r.beyond(a.Endpoints, pkt.Protocol, &res)
+		a.Endpoints = r.beyond(a.Endpoints, protocol, &res)
 	}
 	return res
 }
