@@ -36,11 +36,11 @@ func newBoard(api func() *status.API) *board {
 	return &board{since: time.Now(), api: api, problems: map[any][]string{}, ports: map[plan.PortID]*plan.Port{}}
 }
 
-// publish has b answer at l, until the function that it returns closes l.
-func (b *board) publish(ctx context.Context, l net.Listener) (end func() error) {
+// publish has b answer at l, and tell successor of who wants this daemon's place, until the function that it returns closes l.
+func (b *board) publish(ctx context.Context, l net.Listener, successor func(net.Conn) bool) (end func() error) {
 	ctx, stop := context.WithCancel(ctx)
 	var answering sync.WaitGroup
-	answering.Go(func() { status.Serve(ctx, l, b.report) })
+	answering.Go(func() { status.Serve(ctx, l, status.Answers{Report: b.report, Successor: successor}) })
 	return func() error {
 		stop()
 		err := l.Close()

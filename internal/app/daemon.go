@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"net"
 	"sync"
 	"time"
 
@@ -11,7 +12,6 @@ import (
 	"sluice/internal/config"
 	"sluice/internal/health"
 	"sluice/internal/hostset"
-	"sluice/internal/kernel/instance"
 	"sluice/internal/kernel/link"
 	"sluice/internal/metrics"
 	"sluice/internal/model"
@@ -25,6 +25,8 @@ type Daemon struct {
 	Log Log
 	// Flags are those of the command line, and their values.
 	Flags func() map[string]string
+	// TakeOver has it take the place of a Sluice that runs already.
+	TakeOver bool
 	// Reload watches where the configuration comes from. It calls changed with each that differs from the one before, or
 	// with what is wrong with it, until ctx ends. Nil: the configuration stays as it is.
 	Reload func(ctx context.Context, now config.Config, changed func(config.Config, []string, error)) error
@@ -40,22 +42,23 @@ func (in Daemon) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	claim, err := instance.Take()
+	claim, inherited, err := in.take(ctx)
 	if err != nil {
 		return err
 	}
-	b := newBoard(src.state)
-	end := b.publish(ctx, claim)
-	defer func() { err = errors.Join(err, end()) }()
+	working, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	d := &daemon{
-		Daemon: in, source: src, board: b, metrics: m, machine: hostset.New(in.Log.Logger), atStart: in.Config,
-		events: make(chan reconcile.Event), engines: make(chan *engine),
+		Daemon: in, source: src, board: newBoard(src.state), metrics: m, machine: hostset.New(in.Log.Logger), atStart: in.Config,
+		relay:  relayOfDaemon{log: in.Log.Logger, inherited: inherited},
+		events: make(chan reconcile.Event), engines: make(chan *engine), next: make(chan net.Conn, 1), stop: stop,
 	}
-	err = d.start(ctx)
-	if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
-		return nil // stopped while it was starting
+	letGo := d.board.publish(ctx, claim, d.successor)
+	err = d.start(working)
+	if working.Err() != nil && (errors.Is(err, working.Err()) || errors.Is(err, context.Cause(working))) {
+		err = nil // stopped while it was starting
 	}
-	return err
+	return errors.Join(err, d.handToNext(ctx, letGo))
 }
 
 // daemon is the parts that run side by side.
@@ -71,6 +74,11 @@ type daemon struct {
 	events  chan reconcile.Event
 	// engines are those that take over from the one that runs.
 	engines chan *engine
+	relay   relayOfDaemon
+
+	// next is the connection of the process that takes this one's place, and stop ends this one's work.
+	next chan net.Conn
+	stop context.CancelCauseFunc
 
 	// machine is start's, and afterwards reload's.
 	machine *hostset.Host

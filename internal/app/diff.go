@@ -44,7 +44,7 @@ func (in Input) diffLive(ctx context.Context, out io.Writer) (Outcome, error) {
 	if err := w.here(); err != nil {
 		return Good, err
 	}
-	outcome, err := modeOf(in.Config).diff(ctx, w, out)
+	outcome, err := modeOf(in.Config, nil).diff(ctx, w, out)
 	return outcome.and(w.outcome), err
 }
 

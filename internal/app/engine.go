@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"io"
+	"reflect"
 	"sync"
 
 	"sluice/internal/backend"
@@ -24,7 +25,7 @@ type engine struct {
 
 // startEngine makes the engine for a configuration, and has the machine set up before the engine looks at it.
 func (d *daemon) startEngine(ctx context.Context, c config.Config) (*engine, error) {
-	m := modeOf(c)
+	m := modeOf(c, &d.relay)
 	be, err := m.start(ctx, c, d.Log.Logger, func() { d.setUpMachine(c.Host) })
 	if err != nil {
 		return nil, err
@@ -43,46 +44,75 @@ func (e *engine) close() error {
 // needsEngine reports whether an engine of one configuration cannot serve another.
 func needsEngine(now, next config.Config) bool {
 	return now.Mode != next.Mode || now.MasqueradeBit != next.MasqueradeBit ||
-		now.Host.Conntrack.BeLiberal != next.Host.Conntrack.BeLiberal
+		now.Host.Conntrack.BeLiberal != next.Host.Conntrack.BeLiberal ||
+		now.Mode == config.ModeIPVS && !reflect.DeepEqual(now.IPVS, next.IPVS) ||
+		now.Mode == config.ModeUserspace && userspaceOptions(now) != userspaceOptions(next)
 }
 
 // withEngineOf is next as far as the engine of now can serve it.
 func withEngineOf(now, next config.Config) config.Config {
 	next, _ = next.For(now.Mode)
 	next.MasqueradeBit, next.Host.Conntrack.BeLiberal = now.MasqueradeBit, now.Host.Conntrack.BeLiberal
+	next.IPVS, next.Userspace = now.IPVS, now.Userspace
 	return next
 }
 
-// work runs the first engine, and those that take over.
+// work runs the first engine, and those that take over. What an engine used is given back when the rules of a later one
+// stand, since packets may need it until then.
 func (d *daemon) work(ctx context.Context, e *engine, planner *plan.Planner) {
-	var loop *reconcile.Loop
+	r := succession{engine: e}
 	for {
-		var next *engine
-		next, loop = d.runEngine(ctx, e, planner, loop)
-		if err := e.close(); err != nil {
-			d.Log.Warn("what the mode used is not given back", "mode", e.name(), "error", err)
-		}
+		next, loop := d.runEngine(ctx, &r, planner)
 		if next == nil {
+			d.closeEngines(append(r.former, r.engine))
 			return
 		}
-		e = next
-		d.planned(planner.Plan(), planner.SetConfig(d.policy(e.config)))
-		close(e.inForce)
+		r = succession{engine: next, former: append(r.former, r.engine), loop: loop}
+		d.planned(planner.Plan(), planner.SetConfig(d.policy(next.config)))
+		close(next.inForce)
 	}
 }
 
-// runEngine runs e until ctx ends, or until another is to take over, which it returns. Its loop goes on where that of the
-// engine before ended.
-func (d *daemon) runEngine(ctx context.Context, e *engine, planner *plan.Planner, before *reconcile.Loop) (next *engine, loop *reconcile.Loop) {
+// succession is an engine, and what came before it.
+type succession struct {
+	*engine
+	former []*engine       // those whose rules may yet be in force
+	loop   *reconcile.Loop // of the last of them
+}
+
+// leaver is a mode that uses more than the kernel, which has to last until the rules of another mode stand.
+type leaver interface{ leave() }
+
+// dismiss closes engines that another one has taken over from.
+func (d *daemon) dismiss(former []*engine, now *engine) {
+	d.closeEngines(former)
+	for _, e := range former {
+		if l, ok := e.mode.(leaver); ok && e.name() != now.name() {
+			l.leave()
+		}
+	}
+}
+
+func (d *daemon) closeEngines(engines []*engine) {
+	for _, e := range engines {
+		if err := e.close(); err != nil {
+			d.Log.Warn("what the mode used is not given back", "mode", e.name(), "error", err)
+		}
+	}
+}
+
+// runEngine runs an engine until ctx ends, or until another is to take over, which it returns. Its loop goes on where that
+// of the engine before ended.
+func (d *daemon) runEngine(ctx context.Context, e *succession, planner *plan.Planner) (next *engine, loop *reconcile.Loop) {
 	ctx, stop := context.WithCancel(ctx)
 	stands := make(chan struct{})
 	loop = reconcile.New(reconcile.Config{
 		SyncPeriod: e.config.SyncPeriod, MinSyncPeriod: e.config.MinSyncPeriod,
-		Backend: e.backend, Planner: planner, After: before, Told: d.warned(), Sweep: sweep, Stands: func() { close(stands) },
+		Backend: e.backend, Planner: planner, After: e.loop, Told: d.warned(), Sweep: sweep, Stands: func() { close(stands) },
 		Planned: d.planned, Refused: d.refused, Observer: d.metrics, Log: d.Log.Logger,
 	})
 	d.metrics.SetMode(e.name())
-	d.metrics.Ask(d.metricsSource(e, loop))
+	d.metrics.Ask(d.metricsSource(e.engine, loop))
 	d.board.started(e.name(), e.counts, loop)
 	var parts sync.WaitGroup
 	parts.Go(func() { loop.Run(ctx, d.events) })
@@ -97,7 +127,7 @@ func (d *daemon) runEngine(ctx context.Context, e *engine, planner *plan.Planner
 }
 
 // stand does what has to wait until the rules stand.
-func (d *daemon) stand(ctx context.Context, e *engine, stands <-chan struct{}) {
+func (d *daemon) stand(ctx context.Context, e *succession, stands <-chan struct{}) {
 	thriftAtStart()
 	select {
 	case <-stands:
@@ -105,7 +135,9 @@ func (d *daemon) stand(ctx context.Context, e *engine, stands <-chan struct{}) {
 		return
 	}
 	thrift()
-	d.takeOver(ctx, e)
+	d.takeOver(ctx, e.engine)
+	d.dismiss(e.former, e.engine)
+	e.former = nil
 }
 
 // refused tells who looks after a Service that the kernel does not take it.

@@ -61,6 +61,22 @@ type world struct {
 	*plan.Planner
 	snapshot *model.Snapshot
 	outcome  Outcome
+	instead  *plan.Plan
+}
+
+// Plan is what rules are made of.
+func (w *world) Plan() *plan.Plan {
+	if w.instead != nil {
+		return w.instead
+	}
+	return w.Planner.Plan()
+}
+
+// with is a world with another plan.
+func (w *world) with(p *plan.Plan) *world {
+	other := *w
+	other.instead = p
+	return &other
 }
 
 // load reads the manifests once and makes the plan, for verbs that need no kernel.

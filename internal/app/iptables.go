@@ -130,20 +130,22 @@ func iptablesTables(ctx context.Context) (deps iptables.Deps, used iptexec.Varia
 	return deps, used, lacking, err
 }
 
-// cleanup removes the chains of both variants, save of the one that is written. It runs programs for those of legacy
+func (m *iptablesMode) keeps() keeps { return keeps{chains: m.variant} }
+
+// cleanup removes the chains of both variants, save of the one that is in use. It runs programs for those of legacy
 // iptables alone, and only if there are tables of it.
-func (m *iptablesMode) cleanup(ctx context.Context, l leftovers) (removed []string, err error) {
+func (*iptablesMode) cleanup(ctx context.Context, l leftovers) (removed []string, err error) {
 	if l.keepKubeProxy {
 		return nil, nil
 	}
 	var errs []error
-	if m.variant != iptexec.NFT {
+	if l.chains != iptexec.NFT {
 		errs = append(errs, withNFTables(nftables.Deps{RouteLocalnet: l.routeLocalnet}, func(b *nftables.Backend) (err error) {
 			removed, err = b.CleanupIPTables(ctx)
 			return err
 		}))
 	}
-	if m.variant != iptexec.Legacy && iptexec.LegacyInUse() {
+	if l.chains != iptexec.Legacy && iptexec.LegacyInUse() {
 		found, err := cleanupLegacy(ctx, l.routeLocalnet)
 		removed, errs = append(removed, found...), append(errs, err)
 	}

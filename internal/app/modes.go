@@ -10,6 +10,7 @@ import (
 	"sluice/internal/backend"
 	"sluice/internal/backend/nftables"
 	"sluice/internal/config"
+	"sluice/internal/kernel/iptexec"
 	"sluice/internal/plan"
 	"sluice/internal/trace"
 )
@@ -29,23 +30,44 @@ type mode interface {
 	// start makes the backend that keeps this kernel up to date, and tells what it found. It calls loaded when connection
 	// tracking is in the kernel, before it looks how that is set.
 	start(ctx context.Context, c config.Config, log *slog.Logger, loaded func()) (backend.Backend, error)
-	// cleanup removes all that is of this mode from this kernel, whoever made it, and tells what that was. After start it
-	// spares what the backend keeps.
+	// keeps is what the backend that was started has in the kernel.
+	keeps() keeps
+	// cleanup removes all that is of this mode from this kernel, whoever made it, but for what is kept, and tells what that
+	// was.
 	cleanup(ctx context.Context, l leftovers) (removed []string, err error)
+}
+
+// keeps is what a running mode has in the kernel. Modes share the ways to write rules, so that what one mode calls a
+// leftover may be what another works with.
+type keeps struct {
+	table   bool            // table inet sluice
+	chains  iptexec.Variant // the chains of iptables in this variant; empty: none
+	servers bool            // the virtual servers of ipvs, and their device
 }
 
 // leftovers say how to remove what a mode leaves.
 type leftovers struct {
+	keeps
 	routeLocalnet func(on bool) error
 	keepKubeProxy bool // spare what kube-proxy may be using
 }
 
 // modes are all that there are, but for the plan.
-func modes() []mode { return []mode{&nftablesMode{}, &iptablesMode{}} }
+func modes() []mode { return []mode{&nftablesMode{}, &iptablesMode{}, &userspaceMode{}} }
 
-// modeOf finds the mode that a configuration names.
-func modeOf(c config.Config) mode {
-	if c.Mode == config.ModeNFTables {
+// modeOf finds the mode that a configuration names, which works with the proxy of a daemon if it starts.
+func modeOf(c config.Config, proxy *relayOfDaemon) mode {
+	switch c.Mode {
+	case config.ModeUserspace:
+		return &userspaceMode{relay: proxy}
+	default:
+		return rulesOf(c.Mode)
+	}
+}
+
+// rulesOf is a mode of rules alone.
+func rulesOf(name string) mode {
+	if name == config.ModeNFTables {
 		return &nftablesMode{}
 	}
 	return &iptablesMode{}

@@ -16,9 +16,7 @@ import (
 )
 
 // nftablesMode has one table of maps, written over netlink.
-type nftablesMode struct {
-	started bool
-}
+type nftablesMode struct{}
 
 func (*nftablesMode) name() string { return config.ModeNFTables }
 
@@ -79,7 +77,7 @@ func (*nftablesMode) trace(ctx context.Context, w *world, q Question) (r trace.R
 	return b.TraceKernel(ctx, nftables.Compile(w.Plan(), opts), q.packet(&w.Plan().Node), host)
 }
 
-func (m *nftablesMode) start(ctx context.Context, c config.Config, log *slog.Logger, loaded func()) (backend.Backend, error) {
+func (*nftablesMode) start(ctx context.Context, c config.Config, log *slog.Logger, loaded func()) (backend.Backend, error) {
 	// The kernel loads connection tracking when it is asked for a rule that needs it, and has its settings from then on.
 	if err := probeNFTables(ctx); err != nil {
 		return nil, err
@@ -89,17 +87,18 @@ func (m *nftablesMode) start(ctx context.Context, c config.Config, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
-	m.started = true
 	return nftables.New(opts, nftables.Deps{RouteLocalnet: forDaemon(setRouteLocalnet, log)}), nil
 }
+
+func (*nftablesMode) keeps() keeps { return keeps{table: true} }
 
 // probeNFTables tells what keeps this kernel from doing mode nftables.
 func probeNFTables(ctx context.Context) error {
 	return withNFTables(nftables.Deps{}, func(b *nftables.Backend) error { return b.Probe(ctx) })
 }
 
-// cleanup removes our table and kube-proxy's.
-func (m *nftablesMode) cleanup(ctx context.Context, l leftovers) (removed []string, err error) {
+// cleanup removes our table, unless it is in use, and kube-proxy's.
+func (*nftablesMode) cleanup(ctx context.Context, l leftovers) (removed []string, err error) {
 	deps := nftables.Deps{RouteLocalnet: l.routeLocalnet}
 	if l.keepKubeProxy {
 		deps.RouteLocalnet = nil // kube-proxy may need it
@@ -108,7 +107,7 @@ func (m *nftablesMode) cleanup(ctx context.Context, l leftovers) (removed []stri
 		if !l.keepKubeProxy {
 			removed, err = b.CleanupKubeProxy(ctx)
 		}
-		if err != nil || m.started {
+		if err != nil || l.table {
 			return err
 		}
 		has, err := b.HasTable(ctx)

@@ -31,5 +31,5 @@ func Render(in Input, o RenderOptions, out io.Writer) (Outcome, error) {
 	if in.Config.Mode == config.ModePlan {
 		return w.outcome, show(out, o.Format, w.view())
 	}
-	return w.outcome, modeOf(in.Config).render(w, o, out)
+	return w.outcome, modeOf(in.Config, nil).render(w, o, out)
 }

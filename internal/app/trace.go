@@ -59,13 +59,13 @@ func (w *world) trace(ctx context.Context, q Question, o TraceOptions) (trace.Re
 		if err := w.here(); err != nil {
 			return trace.Result{}, err
 		}
-		return modeOf(w.Config).trace(ctx, w, q)
+		return modeOf(w.Config, nil).trace(ctx, w, q)
 	case o.Dump != "":
 		return w.traceDump(o.Dump, q)
 	case w.Config.Mode == config.ModePlan:
 		return plantrace.Trace(w.Plan(), q.packet(&w.Plan().Node)), nil
 	}
-	return modeOf(w.Config).compile(w.Plan(), w.Config).Trace(q.packet(&w.Plan().Node)), nil
+	return modeOf(w.Config, nil).compile(w.Plan(), w.Config).Trace(q.packet(&w.Plan().Node)), nil
 }
 
 // answer is a trace.Result to print.

@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/internal/app"
-	"sluice/internal/config"
 )
 
 func newDiff() *cobra.Command {
@@ -21,7 +20,7 @@ Exit status: 0 nothing would change, 1 something would.`,
   iptables-save > now.txt; sluice diff --manifests /etc/sluice --dump now.txt`,
 		Args: none,
 	}
-	in := addInput(cmd, "whose rules to compare: nftables or iptables; default: as for run, and iptables with --dump", config.ModeNFTables, config.ModeIPTables)
+	in := addInput(cmd, "whose rules to compare: nftables, iptables, ipvs or userspace; default: as for run, and iptables with --dump", ruleModes...)
 	in.addAddresses(cmd)
 	cmd.Flags().StringVar(&o.Dump, "dump", "", "compare with this `file`, written by iptables-save or ip6tables-save")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -21,9 +21,11 @@ type group struct {
 var daemonGroups = []group{
 	{"Where Services come from", []string{"config", "manifests", "kubeconfig", "master", "kube-api-"}},
 	{"This node and its pods", []string{"node", "hostname-override", "bind-address", "cluster-cidr", "detect-local-mode", "pod-"}},
-	{"Rules", []string{"mode", "nodeport-addresses", "masquerade-all", "iptables-"}},
+	{"Rules", []string{"mode", "nodeport-addresses", "masquerade-all", "cluster-ip-ping", "iptables-", "ipvs-"}},
+	{"Mode userspace", []string{"proxy-port-range", "userspace-"}},
 	{"The machine", []string{"conntrack-", "oom-score-adj"}},
 	{"Servers", []string{"healthz-bind-address", "metrics-bind-address", "bind-address-hard-fail", "profiling"}},
+	{"Coming and going", []string{"take-over"}},
 	{"Instead of running", []string{"cleanup", "init-only", "write-config-to", "version"}},
 }
 

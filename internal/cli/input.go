@@ -19,6 +19,12 @@ type input struct {
 	config    *config.Flags
 }
 
+// ruleModes are the modes that have rules, the default one first; allModes have the plan beside them.
+var (
+	ruleModes = []string{config.ModeNFTables, config.ModeIPTables, config.ModeIPVS, config.ModeUserspace}
+	allModes  = slices.Concat(ruleModes, []string{config.ModePlan})
+)
+
 // addInput declares the flags. usage says what --mode is for, and what it is by default; modes are those it takes.
 func addInput(cmd *cobra.Command, usage string, modes ...string) *input {
 	in := &input{}

@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/internal/app"
-	"sluice/internal/config"
 )
 
 func newRender() *cobra.Command {
@@ -27,7 +26,7 @@ goes, and every endpoint with the rule that left it out. -o json and -o yaml are
   sluice render --manifests examples/registry.yaml --node node1 --mode plan`,
 		Args: none,
 	}
-	in := addInput(cmd, "what to print: nftables (default), iptables or plan", config.ModeNFTables, config.ModeIPTables, config.ModePlan)
+	in := addInput(cmd, "what to print: nftables (default), iptables, ipvs, userspace or plan", allModes...)
 	in.addAddresses(cmd)
 	output := addFormat(cmd)
 	cmd.Flags().StringVar(&family, "family", "", "the `family` to print: ipv4 or ipv6; of mode iptables")

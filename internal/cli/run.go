@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"sluice/internal/app"
-	"sluice/internal/config"
 )
 
 func newRun() *cobra.Command {
@@ -71,10 +70,11 @@ Under its own name the program can do more: "sluice --help".`
 
 // addDaemon declares the flags of the daemon, and of the errands that it can do instead.
 func addDaemon(cmd *cobra.Command) {
-	in := addInput(cmd, "how to do it: nftables or iptables; default: nftables where the kernel can, else iptables", config.ModeNFTables, config.ModeIPTables)
+	in := addInput(cmd, "how to do it: nftables, iptables, ipvs or userspace; default: nftables where the kernel can, else iptables", ruleModes...)
 	in.config.Daemon()
 	fs := cmd.Flags()
 	cleanup := fs.Bool("cleanup", false, `do what "sluice cleanup" does, and end`)
+	takeOver := fs.Bool("take-over", false, "take the place of the sluice that runs here: its listening sockets come over, and it ends when what it relays has")
 	initOnly := fs.Bool("init-only", false, "set the machine up, which takes more rights than the rest, and end")
 	writeTo := fs.String("write-config-to", "", "write the configuration that is in force to this `file`, and end")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -92,7 +92,7 @@ func addDaemon(cmd *cobra.Command) {
 		if *initOnly {
 			return app.SetUpMachine(cmd.Context(), input, log.Logger)
 		}
-		d := app.Daemon{Input: input, Log: log, Flags: func() map[string]string { return values(fs) }}
+		d := app.Daemon{Input: input, Log: log, TakeOver: *takeOver, Flags: func() map[string]string { return values(fs) }}
 		if in.config.File != "" {
 			d.Reload = in.config.Watch
 		}

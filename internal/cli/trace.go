@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/internal/app"
-	"sluice/internal/config"
 )
 
 func newTrace() *cobra.Command {
@@ -26,7 +25,7 @@ give them with --node-address, or a Node object. A match that the walk cannot de
   sluice trace --dump saved.txt --node-address 192.168.10.11 --from 203.0.113.7 --to '[fd00:96::10]:53/UDP'`,
 		Args: none,
 	}
-	in := addInput(cmd, "what to walk: nftables (default), iptables or plan; default with --live: what is in this kernel", config.ModeNFTables, config.ModeIPTables, config.ModePlan)
+	in := addInput(cmd, "what to walk: nftables (default), iptables, ipvs, userspace or plan; default with --live: what is in this kernel", allModes...)
 	in.addAddresses(cmd)
 	output := addFormat(cmd)
 	fs := cmd.Flags()

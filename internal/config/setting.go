@@ -104,10 +104,10 @@ var hostSettings = []setting{
 	{path: "configSyncPeriod", flag: "config-sync-period", is: 15 * time.Minute, usage: "how often all objects of the API are gone through again", vain: "Sluice compares each object with what it knows of it, so none has to be gone through again"},
 	{path: "portRange", flag: "proxy-port-range", everywhere: true, is: "", usage: "the `range` of the proxy's own ports in mode userspace; default: 10000-29999"},
 	{path: "sluice.answerPing", flag: "cluster-ip-ping", everywhere: true, is: false, usage: "have cluster IPs answer ping, from this node; in mode ipvs they always do"},
-	{path: "sluice.userspace.maxConnections", flag: "userspace-max-connections", is: int32(0), usage: "how many TCP connections mode userspace keeps at most; default: as many as there are file descriptors for"},
-	{path: "sluice.userspace.maxSessions", flag: "userspace-max-sessions", is: int32(0), usage: "how many UDP sessions mode userspace keeps at most; default: as many as there are file descriptors for"},
-	{path: "sluice.userspace.udpIdleTimeout", flag: "userspace-udp-idle-timeout", is: time.Duration(0), usage: "after how long without a datagram mode userspace ends a UDP session; default: 30s, and 2m once it was answered"},
-	{path: "sluice.userspace.drainTimeout", flag: "userspace-drain-timeout", is: time.Duration(0), usage: "how long mode userspace keeps connections of a Service that is gone; default: until they end"},
+	{path: "sluice.userspace.maxConnections", flag: "userspace-max-connections", is: int32(0), usage: "how many TCP connections mode userspace keeps at most; default: as many as there are file descriptors for", restart: "the proxy is made once"},
+	{path: "sluice.userspace.maxSessions", flag: "userspace-max-sessions", is: int32(0), usage: "how many UDP sessions mode userspace keeps at most; default: as many as there are file descriptors for", restart: "the proxy is made once"},
+	{path: "sluice.userspace.udpIdleTimeout", flag: "userspace-udp-idle-timeout", is: time.Duration(0), usage: "after how long without a datagram mode userspace ends a UDP session; default: 30s, and 2m once it was answered", restart: "the proxy is made once"},
+	{path: "sluice.userspace.drainTimeout", flag: "userspace-drain-timeout", is: time.Duration(0), usage: "how long mode userspace keeps connections of a Service that is gone; default: until they end", restart: "the proxy is made once"},
 	{path: "windowsRunAsService", is: false, usage: ofWindows, vain: ofWindows, quiet: true},
 }
 

@@ -25,6 +25,12 @@ func Ask(conn net.Conn) (Report, error) {
 	return *a.Report, nil
 }
 
+// Succeed asks the daemon at the other end of conn for its place. The daemon says the rest by conn, or closes it.
+func Succeed(conn net.Conn) error {
+	_, err := io.WriteString(conn, succeed)
+	return err
+}
+
 func ask(conn net.Conn) (a answer, err error) {
 	defer func() { err = errors.Join(err, conn.Close()) }()
 	if err := conn.SetDeadline(time.Now().Add(trust)); err != nil {

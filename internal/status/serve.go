@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	request = "status\n"
+	// The requests: for a report, and for the place of the daemon.
+	request, succeed = "status\n", "succeed\n"
 	// silence is how long it may take to ask. An honest process asks at once.
 	silence = time.Second
 	// patience is how long it may take to read the answer. An honest process reads it in milliseconds.
@@ -29,11 +30,18 @@ type answer struct {
 	Report *Report `json:"report,omitempty"`
 }
 
-// Serve answers with what report returns, until l is closed; once ctx has ended it turns everybody away. It leaves
-// nothing behind.
-func Serve(ctx context.Context, l net.Listener, report func(context.Context) Report) {
+// Answers are how a daemon answers.
+type Answers struct {
+	Report func(context.Context) Report
+	// Successor is called with the connection of a process that is to take the daemon's place, and owns it if it returns
+	// true; else the connection is closed.
+	Successor func(net.Conn) bool
+}
+
+// Serve answers until l is closed; once ctx has ended it turns everybody away. It leaves nothing behind.
+func Serve(ctx context.Context, l net.Listener, answers Answers) {
 	ctx, stop := context.WithCancel(ctx)
-	s := &server{report: report, answering: make(chan struct{}, atOnce)}
+	s := &server{Answers: answers, answering: make(chan struct{}, atOnce)}
 	var exchanges sync.WaitGroup
 	defer exchanges.Wait()
 	defer stop()
@@ -60,18 +68,29 @@ func Serve(ctx context.Context, l net.Listener, report func(context.Context) Rep
 }
 
 type server struct {
-	report    func(context.Context) Report
+	Answers
 	answering chan struct{} // as many as are answered
 }
 
 // exchange reads a request and answers it. What goes wrong is the other side's to notice.
 func (s *server) exchange(ctx context.Context, conn net.Conn) {
-	defer func() { _ = conn.Close() }()
-	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	keep := false
+	defer func() {
+		if !keep {
+			_ = conn.Close()
+		}
+	}()
+	release := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer release()
 	_ = conn.SetReadDeadline(time.Now().Add(silence)) // fails only if closed
-	line, err := bufio.NewReader(io.LimitReader(conn, int64(len(request)))).ReadString('\n')
-	if err != nil && line == "" {
+	line, err := bufio.NewReader(io.LimitReader(conn, int64(len(succeed)))).ReadString('\n')
+	switch {
+	case err != nil && line == "":
 		return // it only looked whether somebody is here
+	case line == succeed && release():
+		_ = conn.SetReadDeadline(time.Time{})
+		keep = s.Successor(conn)
+		return
 	}
 	select {
 	case s.answering <- struct{}{}:
@@ -81,10 +100,10 @@ func (s *server) exchange(ctx context.Context, conn net.Conn) {
 	}
 	var a answer
 	if line == request {
-		r := s.report(ctx)
+		r := s.Report(ctx)
 		a.Report = &r
 	} else {
-		a.Error = "the only request is \"status\""
+		a.Error = "the requests are \"status\" and \"succeed\""
 	}
 	_ = conn.SetWriteDeadline(time.Now().Add(patience))
 	_ = json.NewEncoder(conn).Encode(a)

@@ -16,6 +16,12 @@ import (
 // listen serves report at a socket of the test's own until the test ends, and checks that nothing is left then.
 func listen(t *testing.T, report func(context.Context) Report) (dial func() net.Conn, end func()) {
 	t.Helper()
+	return listenFor(t, Answers{Report: report})
+}
+
+// listenFor is listen for any request.
+func listenFor(t *testing.T, answers Answers) (dial func() net.Conn, end func()) {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "socket")
 	l, err := net.Listen("unix", path)
 	if err != nil {
@@ -23,7 +29,7 @@ func listen(t *testing.T, report func(context.Context) Report) (dial func() net.
 	}
 	done := make(chan struct{})
 	ctx, stop := context.WithCancel(context.Background())
-	go func() { defer close(done); Serve(ctx, l, report) }()
+	go func() { defer close(done); Serve(ctx, l, answers) }()
 	end = func() {
 		stop()
 		_ = l.Close() // it may be closed already
@@ -110,5 +116,38 @@ func TestAskTellsOfSilence(t *testing.T) {
 	}()
 	if _, err := Ask(client); err == nil || !strings.Contains(err.Error(), "ask the daemon") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// The connection of a successor is the daemon's to use or to refuse, and stays open after the door is shut.
+func TestSucceed(t *testing.T) {
+	came := make(chan net.Conn, 2)
+	first := true
+	dial, end := listenFor(t, Answers{Successor: func(c net.Conn) bool {
+		defer func() { first = false }()
+		if first {
+			came <- c
+		}
+		return first
+	}})
+	one := dial()
+	if err := Succeed(one); err != nil {
+		t.Fatal(err)
+	}
+	kept := <-came
+	t.Cleanup(func() { _ = kept.Close() })
+	two := dial()
+	if err := Succeed(two); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := two.Read(make([]byte, 1)); n > 0 || err == nil {
+		t.Errorf("a second successor reads %d bytes, error %v", n, err)
+	}
+	end()
+	if _, err := kept.Write([]byte("x")); err != nil {
+		t.Error(err)
+	}
+	if _, err := io.ReadFull(one, make([]byte, 1)); err != nil {
+		t.Error(err)
 	}
 }
