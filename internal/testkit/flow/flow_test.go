@@ -58,3 +58,23 @@ func TestParseRefuses(t *testing.T) {
 		}
 	}
 }
+
+func TestProxied(t *testing.T) {
+	for in, want := range map[string]string{
+		"forward 10.0.0.2:80 10.0.0.3:80 masquerade=10.0.0.2:80": "forward 10.0.0.2:80 10.0.0.3:80 masquerade=yes",
+		"drop": "drop",
+	} {
+		f, err := Parse("pod 10.0.0.1 -> 10.0.0.9:80/TCP: " + in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := f.Want.String()
+		if got := f.Proxied().Want.String(); got != want || f.Want.String() != before {
+			t.Errorf("%s: got %s, want %s; then it is %s itself", in, got, want, f.Want)
+		}
+	}
+	f, err := Parse("pod 10.0.0.1 -> 10.0.0.9:80/SCTP: forward 10.0.0.2:80 masquerade=no")
+	if got := f.Proxied().Want.String(); err != nil || got != "reject" {
+		t.Errorf("SCTP: got %s, %v", got, err)
+	}
+}

@@ -9,7 +9,7 @@
 //	host rules     for iptables-restore, in the kernel before anything else
 //	objects.yaml   all Services and EndpointSlices from now on
 //	flows          what must become of packets now
-//	flows MODE     the same in one mode alone, where modes differ as kube-proxy's do
+//	flows MODE…    the same in some modes alone, where modes differ as kube-proxy's do
 //
 // Modes differ in policy: in mode nftables, node ports answer at the primary addresses unless something else is
 // configured, and cluster IPs are guarded. Each way has its mode's policy; the way "plan" has that of mode iptables.

@@ -2,11 +2,13 @@ package scenario
 
 import (
 	"context"
+	"testing"
 
 	"sluice/internal/backend"
 	"sluice/internal/backend/iptables"
 	"sluice/internal/kernel/iptexec"
 	"sluice/internal/kernel/sysctl"
+	"sluice/internal/lab"
 	"sluice/internal/model"
 	"sluice/internal/plan"
 )
@@ -16,7 +18,7 @@ func compileIPTables(p *plan.Plan) backend.Ruleset {
 }
 
 // iptablesInKernel is the iptables mode with the variant of the programs that this machine has by default.
-func iptablesInKernel() (backend.Backend, error) {
+func iptablesInKernel(testing.TB, *lab.Host) (backend.Backend, error) {
 	tools, err := iptexec.Choose(context.Background(), "")
 	if err != nil {
 		return nil, err

@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"bytes"
-	"context"
 	"slices"
 	"testing"
 
@@ -18,16 +17,32 @@ import (
 type Mode struct {
 	Name    string
 	Compile flow.Compile
-	// InKernel makes a backend for the namespace of the calling thread. All its calls must come from there.
-	InKernel func() (backend.Backend, error)
+	// InKernel makes a backend for the node of a lab. It is called inside, as all that the backend does must be.
+	InKernel func(testing.TB, *lab.Host) (backend.Backend, error)
+	// Proxied is set where connections end at a proxy; see [flow.Flow.Proxied].
+	Proxied bool
 }
 
 // Modes are all that there are. A new one is one line here. Each has a policy of its own.
 func Modes() []Mode {
 	return []Mode{
-		{config.ModeIPTables, compileIPTables, iptablesInKernel},
-		{config.ModeNFTables, compileNFTables, nftablesInKernel},
+		{config.ModeIPTables, compileIPTables, iptablesInKernel, false},
+		{config.ModeNFTables, compileNFTables, nftablesInKernel, false},
+		{config.ModeUserspace, compileUserspace, userspaceInKernel, true},
 	}
+}
+
+// Expect is what becomes of a flow in this mode, where the plan says what its Want is.
+func (m Mode) Expect(f flow.Flow) flow.Flow {
+	if m.Proxied {
+		return f.Proxied()
+	}
+	return f
+}
+
+func modeNamed(name string) Mode {
+	modes := Modes()
+	return modes[slices.IndexFunc(modes, func(m Mode) bool { return m.Name == name })]
 }
 
 func isMode(name string) bool {
@@ -41,13 +56,16 @@ const planPolicy = config.ModeIPTables
 // and with real packets.
 func Columns() []Column {
 	byPlan := func(testing.TB, Scenario, string) flow.Way { return flow.ByPlan() }
-	columns := []Column{{"plan", "", byPlan}}
+	asPlanned := func(f flow.Flow) flow.Flow { return f }
+	columns := []Column{{"plan", "", byPlan, asPlanned}}
 	for _, m := range Modes() {
 		if m.Name != planPolicy {
-			columns = append(columns, Column{m.Name + " plan", m.Name, byPlan})
+			columns = append(columns, Column{m.Name + " plan", m.Name, byPlan, asPlanned})
 		}
 		byRules := func(testing.TB, Scenario, string) flow.Way { return flow.ByRules(m.Name, m.Compile) }
-		columns = append(columns, Column{m.Name, m.Name, byRules}, Column{m.Name + " packets", m.Name, m.inLab})
+		columns = append(columns,
+			Column{m.Name, m.Name, byRules, m.Expect},
+			Column{m.Name + " packets", m.Name, m.inLab, m.Expect})
 	}
 	return columns
 }
@@ -96,7 +114,7 @@ func (s Scenario) loadHostRules(t testing.TB, node *lab.Host) {
 func (m Mode) Packets(t testing.TB, l *lab.Lab, top lab.Topology) flow.Way {
 	t.Helper()
 	k := &kernel{mode: m, node: l.Node()}
-	return flow.ByPackets(l, top, func(p *plan.Plan, c plan.Changes) error { return k.follow(t.Context(), p, c) })
+	return flow.ByPackets(l, top, func(p *plan.Plan, c plan.Changes) error { return k.follow(t, p, c) })
 }
 
 // kernel applies a plan on the node of a lab.
@@ -107,17 +125,17 @@ type kernel struct {
 	ruleset backend.Ruleset
 }
 
-func (k *kernel) follow(ctx context.Context, p *plan.Plan, c plan.Changes) error {
+func (k *kernel) follow(t testing.TB, p *plan.Plan, c plan.Changes) error {
 	return k.node.Do(func() (err error) {
 		if k.backend == nil {
-			if k.backend, err = k.mode.InKernel(); err != nil {
+			if k.backend, err = k.mode.InKernel(t, k.node); err != nil {
 				return err
 			}
 			k.ruleset = k.backend.Compile(p)
 		} else {
 			k.ruleset.Update(p, c)
 		}
-		_, err = k.backend.Apply(ctx, k.ruleset, backend.Request{})
+		_, err = k.backend.Apply(t.Context(), k.ruleset, backend.Request{})
 		return err
 	})
 }

@@ -1,8 +1,11 @@
 package scenario
 
 import (
+	"testing"
+
 	"sluice/internal/backend"
 	"sluice/internal/backend/nftables"
+	"sluice/internal/lab"
 	"sluice/internal/plan"
 )
 
@@ -10,6 +13,6 @@ func compileNFTables(p *plan.Plan) backend.Ruleset {
 	return nftables.Compile(p, nftables.DefaultOptions())
 }
 
-func nftablesInKernel() (backend.Backend, error) {
+func nftablesInKernel(testing.TB, *lab.Host) (backend.Backend, error) {
 	return nftables.New(nftables.DefaultOptions(), nftables.Deps{RouteLocalnet: routeLocalnet}), nil
 }

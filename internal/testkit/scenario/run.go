@@ -13,6 +13,8 @@ type Column struct {
 	// Mode is the --mode that the column is about, and whose policy it has. Empty for the plan, which is about all.
 	Mode string
 	open func(t testing.TB, s Scenario, node string) flow.Way
+	// expect is what a flow is to become of that the scenario writes as it is planned.
+	expect func(flow.Flow) flow.Flow
 }
 
 // Run replays s in every column, each as a subtest.
@@ -52,7 +54,7 @@ func (s Scenario) replay(t *testing.T, c Column) {
 		w := newWorld(t, node, cmp.Or(c.Mode, planPolicy), c.open(t, s, node))
 		for _, step := range s.Steps {
 			if flows := w.step(t, step); flows != nil {
-				w.ask(t, flows)
+				w.ask(t, flows, c.expect)
 			}
 		}
 	}

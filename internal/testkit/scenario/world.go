@@ -35,7 +35,7 @@ const hostRules = "host rules"
 // referenceNode is the one under test.
 const referenceNode = "node-a"
 
-// flowsOf begins the names of sections of flows that are right in one mode alone.
+// flowsOf begins the names of sections of flows that are right in some modes alone.
 const flowsOf = "flows "
 
 // world is one node through all steps of a scenario.
@@ -73,19 +73,39 @@ func (w *world) step(t testing.TB, s txtar.File) []flow.Flow {
 		w.host = parseAddrs(t, string(s.Data))
 		w.setHost()
 	case hostRules: // they are in the kernel, if there is one
-	case "flows", flowsOf + w.mode:
-		fs, err := flow.ParseAll(string(s.Data))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return fs
+	case "flows":
+		return parseFlows(t, s)
 	default:
-		if mode, ok := strings.CutPrefix(s.Name, flowsOf); ok && isMode(mode) {
-			break
+		modes, ok := strings.CutPrefix(s.Name, flowsOf)
+		if !ok {
+			t.Fatalf("section %q is none of a scenario's", s.Name)
 		}
-		t.Fatalf("section %q is none of a scenario's", s.Name)
+		return w.flowsOfModes(t, s, strings.Fields(modes))
 	}
 	return nil
+}
+
+// flowsOfModes are those of a section if this world's mode is one that it is for.
+func (w *world) flowsOfModes(t testing.TB, s txtar.File, modes []string) []flow.Flow {
+	t.Helper()
+	for _, m := range modes {
+		if !isMode(m) {
+			t.Fatalf("section %q: there is no mode %q", s.Name, m)
+		}
+	}
+	if !slices.Contains(modes, w.mode) {
+		return nil
+	}
+	return parseFlows(t, s)
+}
+
+func parseFlows(t testing.TB, s txtar.File) []flow.Flow {
+	t.Helper()
+	fs, err := flow.ParseAll(string(s.Data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fs
 }
 
 // policy is what flags say, for the node of this world in its mode.
@@ -142,8 +162,8 @@ func (w *world) note(c plan.Changes) {
 	w.changes.Ports = append(w.changes.Ports, c.Ports...)
 }
 
-// ask checks the flows that pass this node.
-func (w *world) ask(t testing.TB, flows []flow.Flow) {
+// ask checks the flows that pass this node, as they are expected to end.
+func (w *world) ask(t testing.TB, flows []flow.Flow, expect func(flow.Flow) flow.Flow) {
 	t.Helper()
 	if err := w.way.Follow(w.planner.Plan(), w.changes); err != nil {
 		t.Fatal(err)
@@ -153,7 +173,7 @@ func (w *world) ask(t testing.TB, flows []flow.Flow) {
 		if f.On != w.node {
 			continue
 		}
-		if err := flow.Check(w.way, f); err != nil {
+		if err := flow.Check(w.way, expect(f)); err != nil {
 			t.Error(err)
 		}
 	}
