@@ -3,6 +3,7 @@ package userspace
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"sluice/internal/model"
 	"sluice/internal/plan"
@@ -15,10 +16,12 @@ func (r *Ruleset) Trace(pkt plan.Packet) trace.Result {
 	return r.Through(r.inner.Trace(pkt), pkt.Protocol)
 }
 
-// Through goes on from the proxy to the endpoints where a walk through the inner mode's rules, wherever these are, ended at
-// the proxy.
-func (r *Ruleset) Through(res trace.Result, protocol model.Protocol) trace.Result {
-	res.Endpoints = r.beyond(res.Endpoints, protocol, &res)
+// Through continues a walk through rules that lead as the inner mode's do, such as those of a kernel: from the proxy on to
+// the endpoints.
+func (r *Ruleset) Through(walked trace.Result, protocol model.Protocol) trace.Result {
+	res := walked
+	res.Endpoints = r.beyond(walked.Endpoints, protocol, &res)
+	res.Alternatives = slices.Clone(walked.Alternatives)
 	for i := range res.Alternatives {
 		a := &res.Alternatives[i]
 		a.Endpoints = r.beyond(a.Endpoints, protocol, &res)
