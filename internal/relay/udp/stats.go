@@ -1,0 +1,109 @@
+package udp
+
+import (
+	"errors"
+	"sync/atomic"
+	"syscall"
+
+	"sluice/internal/relay/count"
+)
+
+// Drop is why a datagram was not passed on.
+type Drop uint8
+
+// The reasons.
+const (
+	// Limit: there are as many sessions as there may be, and all that could go for this one are streams.
+	Limit Drop = iota
+	// Backlog: too much waits for sessions to be opened.
+	Backlog
+	// Refused: its session could not be opened.
+	Refused
+	// Busy: the socket had no room for it.
+	Busy
+	// Malformed: it did not fit, or it is not known where from or where to it was sent.
+	Malformed
+	// Unsendable: the kernel took it for none that can be sent, such as one too long with its PROXY protocol header.
+	Unsendable
+
+	Drops // how many there are
+)
+
+// String is the reason in words, for logs and labels.
+func (d Drop) String() string {
+	return [...]string{"limit", "backlog", "refused", "busy", "malformed", "unsendable"}[d]
+}
+
+// Ending is why a session ended.
+type Ending uint8
+
+// The reasons.
+const (
+	// Idle: it was silent for too long.
+	Idle Ending = iota
+	// Displaced: it went for a new one, at the limit.
+	Displaced
+	// EndpointRefused: nobody listens there.
+	EndpointRefused
+	// EndpointGone: it is not in the list any more, and does not drain.
+	EndpointGone
+	// NotOpened: the reasons are in the Target's Counter.
+	NotOpened
+	// Closed: with its Listener.
+	Closed
+
+	Endings // how many there are
+)
+
+// String is the reason in words, for logs and labels.
+func (e Ending) String() string {
+	return [...]string{"idle", "displaced", "endpoint refused", "endpoint gone", "not opened", "closed"}[e]
+}
+
+// Stats are a Listener's numbers at one moment, beside those of its Target's Counter.
+type Stats struct {
+	In, Out uint64 // datagrams to endpoints, and to clients
+	Dropped [Drops]uint64
+	Ended   [Endings]uint64
+}
+
+type counters struct {
+	in, out atomic.Uint64
+	dropped [Drops]atomic.Uint64
+	ended   [Endings]atomic.Uint64
+}
+
+func (c *counters) drop(d Drop) { c.dropped[d].Add(1) }
+
+// Counts are the sessions, as connections, and their bytes.
+func (l *Listener) Counts() count.Counts { return l.count.Counts() }
+
+// Stats are the numbers now.
+func (l *Listener) Stats() Stats {
+	s := Stats{In: l.stats.in.Load(), Out: l.stats.out.Load()}
+	for i := range s.Dropped {
+		s.Dropped[i] = l.stats.dropped[i].Load()
+	}
+	for i := range s.Ended {
+		s.Ended[i] = l.stats.ended[i].Load()
+	}
+	return s
+}
+
+// refuses reports that an endpoint's machine, or one on the way, has answered an earlier datagram with an error of ICMP.
+func refuses(err error) bool {
+	for _, e := range []error{syscall.ECONNREFUSED, syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.ENOPROTOOPT, syscall.EACCES} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// dropOf is the reason of an error of sending.
+func dropOf(err error) Drop {
+	if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.ENOBUFS) || errors.Is(err, syscall.ENOMEM) {
+		return Busy
+	}
+	return Unsendable
+}
