@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 	"syscall"
 )
 
@@ -31,4 +32,11 @@ func (h *Handle) TryScheduler(name string) error {
 		return fmt.Errorf("try scheduler %s: %w", name, err)
 	}
 	return h.Delete(trial.Name)
+}
+
+// Loaded reports whether the kernel has virtual servers already, in the namespace of the calling thread. Unlike Open it
+// does not have them loaded.
+func Loaded() bool {
+	_, err := os.Stat("/proc/thread-self/net/ip_vs")
+	return err == nil
 }

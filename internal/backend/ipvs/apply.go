@@ -1,0 +1,347 @@
+package ipvs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"sluice/internal/backend"
+	"sluice/internal/kernel/sysctl"
+	"sluice/internal/model"
+	"sluice/internal/plan"
+)
+
+// Backend is the ipvs mode. It is safe for concurrent use.
+type Backend struct {
+	opts Options
+	deps Deps
+
+	counting counting
+
+	mu      sync.Mutex // guards all following fields
+	servers Servers    // nil: not yet open
+	device  Device
+	// set is whether the kernel has been set up for the mode.
+	set bool
+	// known is what the kernel has, nil if that was never read or is in doubt. It was written for of.
+	known *state
+	of    *Ruleset
+	begun bool // the kernel has had all that was wanted once
+	// draining are virtual servers with destinations that go when their connections have, and idle those of them where
+	// some have.
+	draining, idle map[Server]struct{}
+	// lingering are those that nobody wants any more.
+	lingering map[Server]struct{}
+	// lacking are schedulers that the kernel does not have, and told who was told of one.
+	lacking map[string]bool
+	told    map[plan.PortID]string
+	// replies are the packets of destinations when they were last looked at by Retire.
+	replies map[reply]traffic
+}
+
+// Deps are the parts that a Backend works with.
+type Deps struct {
+	// Rules is the inner mode, which has netfilter do what virtual servers cannot; see [Delivery]. Nil: nothing is written
+	// but virtual servers and addresses, which is enough to remove them.
+	Rules backend.Backend
+	// Servers opens the kernel's virtual servers; nil: those in the network namespace of the thread that calls first.
+	Servers func() (Servers, error)
+	// Device opens its interfaces; nil: as Servers.
+	Device func() (Device, error)
+	// Loaded reports whether the kernel has virtual servers without having to load them; nil: as Servers.
+	Loaded func() bool
+	// Sysctl are its settings; nil: as Servers.
+	Sysctl Sysctl
+	// Warn is told of what the mode can do without. Nil: nobody is.
+	Warn func(error)
+	// Fallback is told, once for each Service port, that the kernel does not have the scheduler it asks for, and that
+	// another one is used. Nil: nobody is.
+	Fallback func(plan.PortID, error)
+}
+
+// Sysctl reads and writes kernel settings by the names that sysctl(8) has for them.
+type Sysctl interface {
+	Get(key string) (string, error)
+	// Set writes unless the setting has the value.
+	Set(key, value string) (changed bool, err error)
+}
+
+// system are the settings of this thread's namespaces.
+type system struct{}
+
+func (system) Get(key string) (string, error)      { return sysctl.Get(key) }
+func (system) Set(key, value string) (bool, error) { return sysctl.Set(key, value) }
+
+// New makes a Backend. It touches nothing.
+func New(opts Options, deps Deps) *Backend {
+	if opts.Scheduler == "" {
+		opts.Scheduler = roundRobin
+	}
+	if deps.Servers == nil {
+		deps.Servers = openServers
+	}
+	if deps.Device == nil {
+		deps.Device = openDevice
+	}
+	if deps.Loaded == nil {
+		deps.Loaded = loaded
+	}
+	if deps.Sysctl == nil {
+		deps.Sysctl = system{}
+	}
+	if deps.Warn == nil {
+		deps.Warn = func(error) {}
+	}
+	if deps.Fallback == nil {
+		deps.Fallback = func(plan.PortID, error) {}
+	}
+	return &Backend{opts: opts, deps: deps, lacking: map[string]bool{}, told: map[plan.PortID]string{}}
+}
+
+// Name is the value of --mode.
+func (b *Backend) Name() string { return "ipvs" }
+
+// Compile compiles a Plan.
+func (b *Backend) Compile(p *plan.Plan) backend.Ruleset { return Compile(p, b.opts, b.deps.Rules) }
+
+// Apply makes the kernel hold what r says. See [backend.Backend].
+//
+// Virtual servers, destinations and addresses that are new come first, then the rules, and at last what goes.
+func (b *Backend) Apply(ctx context.Context, r backend.Ruleset, req backend.Request) (result backend.Result, err error) {
+	rs, ok := r.(*Ruleset)
+	if !ok {
+		return result, fmt.Errorf("apply: %T is not a ruleset of mode ipvs", r)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.open(); err != nil {
+		return result, err
+	}
+	if err := b.setUp(); err != nil {
+		return result, err
+	}
+	a := &run{Backend: b, rules: rs, req: req, result: &result}
+	err = a.apply(ctx)
+	return result, err
+}
+
+func (b *Backend) open() (err error) {
+	if b.servers == nil {
+		b.servers, err = b.deps.Servers()
+	}
+	if err != nil {
+		return err
+	}
+	return b.openDevice()
+}
+
+func (b *Backend) openDevice() (err error) {
+	if b.device == nil {
+		b.device, err = b.deps.Device()
+	}
+	return err
+}
+
+// tries is how often something is looked at again that others changed meanwhile, or that turned out to be lacking.
+const tries = 8
+
+// run is one Apply.
+type run struct {
+	*Backend
+	rules  *Ruleset
+	req    backend.Request
+	result *backend.Result
+	// fresh is set once the kernel was read.
+	fresh bool
+	// dirt is what the Ruleset says that changed, and todo what there is to compare.
+	dirt dirt
+	todo dirt
+	// failed is what went wrong first, by family, and rulesFailed what did with the rules.
+	failed      [2]error
+	rulesFailed error
+}
+
+// apply looks again, and goes on, if the kernel turns out not to be as it was thought to be.
+func (a *run) apply(ctx context.Context) error {
+	a.dirt = a.rules.takeDirty()
+	if a.of != a.rules {
+		a.dirt.all = true
+	}
+	for try := 1; ; try++ {
+		err := a.once(ctx)
+		switch again := errors.Is(err, errAgain); {
+		case err == nil:
+			return a.finish()
+		case !again && !isStale(err) || try == tries:
+			a.known = nil
+			a.rules.markDirty(a.dirt)
+			return err
+		case !again:
+			a.known = nil
+		}
+	}
+}
+
+// errAgain occurs when what is to be written has to be worked out anew.
+var errAgain = errors.New("a scheduler is lacking")
+
+func (a *run) once(ctx context.Context) error {
+	start := time.Now()
+	if err := a.look(ctx); err != nil {
+		return err
+	}
+	start = a.result.Phases.Since(start, backend.Read)
+	a.choose()
+	d, later := a.compare(a.todo.servers, !a.begun)
+	start = a.result.Phases.Since(start, backend.Compare)
+	if err := a.writeNew(ctx, d); err != nil {
+		return err
+	}
+	a.linger(d)
+	a.result.Phases.Since(start, backend.Write)
+
+	a.rulesFailed = a.applyRules(ctx)
+	start = time.Now()
+	a.rules.remark()
+	again := a.rules.takeDirty()
+	for s := range again.servers {
+		later[s] = struct{}{}
+		a.todo.servers[s] = struct{}{}
+	}
+	more, _ := a.compare(later, false)
+	d.after = append(d.after, more.after...)
+	err := a.writeNew(ctx, more)
+	if err == nil {
+		err = a.writeRest(ctx, d)
+	}
+	a.result.Phases.Since(start, backend.Write)
+	return err
+}
+
+// look finds out what the kernel has, as far as that is not known.
+func (a *run) look(ctx context.Context) error {
+	if a.known != nil && (!a.req.Recheck || a.fresh) {
+		return a.lookAtIdle()
+	}
+	clear(a.lacking)
+	s, err := a.observe(ctx)
+	if err != nil {
+		return err
+	}
+	a.known, a.fresh = s, true
+	a.draining, a.idle, a.lingering = map[Server]struct{}{}, map[Server]struct{}{}, map[Server]struct{}{}
+	if !a.begun {
+		a.tellFormer()
+	}
+	return nil
+}
+
+// lookAtIdle reads destinations again that had no connections any more.
+func (a *run) lookAtIdle() error {
+	for s := range a.idle {
+		h := a.known.servers[s]
+		if h == nil {
+			continue
+		}
+		all, err := a.destinations(nameOf(s))
+		if err != nil {
+			return err
+		}
+		h.destinations = all
+	}
+	return nil
+}
+
+// tellFormer tells of the frontends that virtual servers of ours served and nobody has now.
+func (a *run) tellFormer() {
+	for s, h := range a.known.servers {
+		if h.ours && s.Mark == 0 && a.rules.server(s) == nil {
+			a.result.Former = append(a.result.Former, s.Key)
+		}
+	}
+}
+
+// choose decides what there is to compare.
+func (a *run) choose() {
+	a.todo = newDirt(false)
+	if !a.fresh && !a.dirt.all {
+		for s := range a.dirt.servers {
+			a.todo.servers[s] = struct{}{}
+		}
+		for s := range a.idle {
+			a.todo.servers[s] = struct{}{}
+		}
+		for addr := range a.dirt.addrs {
+			a.todo.addrs[addr] = struct{}{}
+		}
+		return
+	}
+	for s := range a.rules.places {
+		a.todo.servers[s] = struct{}{}
+	}
+	for s := range a.known.servers {
+		a.todo.servers[s] = struct{}{}
+	}
+	for addr := range a.rules.claims {
+		a.todo.addrs[addr] = struct{}{}
+	}
+	for addr := range a.known.addrs {
+		a.todo.addrs[addr] = struct{}{}
+	}
+}
+
+// applyRules writes the rules beside the virtual servers.
+func (a *run) applyRules(ctx context.Context) error {
+	if a.deps.Rules == nil {
+		return nil
+	}
+	inner, err := a.deps.Rules.Apply(ctx, a.rules.rules.Ruleset, a.req)
+	a.result.Written += inner.Written
+	a.result.Restored = append(a.result.Restored, inner.Restored...)
+	a.result.Former = append(a.result.Former, inner.Former...)
+	a.result.Phases.Add(inner.Phases)
+	for id, why := range inner.Refused {
+		a.result.Refuse(id, why)
+	}
+	return err
+}
+
+// finish notes what an Apply has come to.
+func (a *run) finish() error {
+	a.of = a.rules
+	a.note()
+	rest := newDirt(false)
+	for s := range a.todo.servers {
+		if v := a.rules.places[s].winner(); v != nil && (a.req.Hold[v.Port] || a.result.Refused[v.Port] != nil) {
+			rest.servers[s] = struct{}{}
+		}
+	}
+	a.rules.markDirty(rest)
+	err := errors.Join(a.rulesFailed, a.familyError(model.IPv4), a.familyError(model.IPv6))
+	if err != nil {
+		a.known = nil
+		a.rules.markDirty(a.dirt)
+		return err
+	}
+	a.begun = true
+	return nil
+}
+
+// Close closes the sockets. The inner mode is somebody else's to close.
+func (b *Backend) Close() error {
+	err := b.counting.close()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.device != nil {
+		b.device.Close()
+		b.device = nil
+	}
+	if b.servers != nil {
+		err = errors.Join(err, b.servers.Close())
+		b.servers = nil
+	}
+	b.known = nil
+	return err
+}

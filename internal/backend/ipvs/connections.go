@@ -1,0 +1,57 @@
+package ipvs
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"sluice/internal/plan"
+)
+
+// counting is what reads the counters beside an Apply.
+type counting struct {
+	mu      sync.Mutex
+	servers Servers // nil: not yet open
+	// owners are whose the virtual servers are.
+	owners map[Server]plan.PortID
+}
+
+// Connections tells how many connections each Service port was given since its virtual servers were made. See
+// [backend.Counter].
+func (b *Backend) Connections(ctx context.Context) (map[plan.PortID]uint64, error) {
+	c := &b.counting
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.owners) == 0 || ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if c.servers == nil {
+		servers, err := b.deps.Servers()
+		if err != nil {
+			return nil, fmt.Errorf("count connections: %w", err)
+		}
+		c.servers = servers
+	}
+	all, err := counts(c.servers)
+	if err != nil {
+		return nil, fmt.Errorf("count connections: %w", err)
+	}
+	total := map[plan.PortID]uint64{}
+	for s, n := range all {
+		if owner, ok := c.owners[s]; ok {
+			total[owner] += n
+		}
+	}
+	return total, nil
+}
+
+func (c *counting) close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.servers == nil {
+		return nil
+	}
+	err := c.servers.Close()
+	c.servers = nil
+	return err
+}

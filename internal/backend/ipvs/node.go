@@ -1,0 +1,40 @@
+package ipvs
+
+import (
+	"net/netip"
+	"slices"
+
+	"sluice/internal/model"
+	"sluice/internal/plan"
+)
+
+// node is what virtual servers need of this node.
+type node struct {
+	// addresses are those that the node has without us, sorted.
+	addresses []netip.Addr
+	// nodePorts are those that answer node ports. Loopback is never one: the kernel takes no packet from there to a
+	// virtual server.
+	nodePorts [2][]netip.Addr
+}
+
+func newNode(n *plan.Node) *node {
+	out := &node{addresses: n.Addresses}
+	for _, a := range n.Addresses {
+		f := model.FamilyOf(a)
+		if !a.IsLoopback() && n.NodePorts[f].Serves(a) {
+			out.nodePorts[f] = append(out.nodePorts[f], a)
+		}
+	}
+	return out
+}
+
+func (n *node) equal(o *node) bool {
+	return slices.Equal(n.addresses, o.addresses) &&
+		slices.Equal(n.nodePorts[0], o.nodePorts[0]) && slices.Equal(n.nodePorts[1], o.nodePorts[1])
+}
+
+// binds reports whether the device is to have an address that a Service has: not if another interface has it.
+func (n *node) binds(a netip.Addr) bool {
+	_, has := slices.BinarySearchFunc(n.addresses, a, netip.Addr.Compare)
+	return !has && !a.IsLoopback() && !a.IsUnspecified()
+}

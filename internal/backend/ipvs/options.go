@@ -1,0 +1,47 @@
+package ipvs
+
+import (
+	"net/netip"
+	"time"
+
+	"sluice/internal/backend"
+	"sluice/internal/model"
+	"sluice/internal/plan"
+	"sluice/internal/trace"
+)
+
+// DeviceName is the interface that has the Services' addresses. It is kube-proxy's name, which other programs of a cluster
+// look for.
+const DeviceName = "kube-ipvs0"
+
+// Options are what is this mode's own to choose. The zero value is that of [DefaultOptions].
+type Options struct {
+	// Scheduler spreads the connections of Services that do not choose one. Empty: rr.
+	Scheduler string
+	// ExcludeCIDRs are ranges where virtual servers that the plan does not have are let alone.
+	ExcludeCIDRs []netip.Prefix
+	// TCPTimeout, TCPFinTimeout and UDPTimeout are how long the kernel remembers a connection after its last packet, in
+	// whole seconds; 0: as it is.
+	TCPTimeout, TCPFinTimeout, UDPTimeout time.Duration
+	// StrictARP has interfaces of the node answer ARP for addresses of their own alone, and not for those of the device.
+	StrictARP bool
+	// NoIPv6 leaves IPv6 out, because this machine has it switched off.
+	NoIPv6 bool
+}
+
+// DefaultOptions are kube-proxy's.
+func DefaultOptions() Options { return Options{Scheduler: roundRobin} }
+
+// Delivery is what the Rulesets of [Deps].Rules are: rules that let packets to virtual servers be, instead of sending them
+// to endpoints.
+type Delivery interface {
+	backend.Ruleset
+	// Mark is the firewall mark, never 0, by which the rules send the clients outside of a Service port's external
+	// frontends to a virtual server of their own, with the list that External[plan.ClientOutside] names. It is not ok if
+	// they are treated as pods are. Applying the Ruleset may change it once, when it takes over numbers that the kernel
+	// has: it is asked before, and again after.
+	Mark(plan.PortID) (mark uint32, ok bool)
+	// TraceDelivery is Trace by way of virtual servers: it asks servers for the endpoints of the one at an address, or of
+	// a mark that is not 0. None: there is no such virtual server.
+	TraceDelivery(pkt plan.Packet, servers func(to netip.AddrPort, protocol model.Protocol, mark uint32) []plan.Endpoint) trace.Result
+}

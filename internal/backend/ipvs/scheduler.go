@@ -1,0 +1,111 @@
+package ipvs
+
+import (
+	"time"
+
+	"sluice/internal/model"
+	"sluice/internal/plan"
+)
+
+// The schedulers that Sluice chooses by itself.
+const (
+	roundRobin               = "rr"
+	weightedRoundRobin       = "wrr"
+	leastConnections         = "lc"
+	weightedLeastConnections = "wlc"
+	sourceHash               = "sh"
+	maglevHash               = "mh"
+)
+
+// Flags change what a scheduler does. Each scheduler has a meaning of its own for them.
+type Flags uint32
+
+// The flags of sh and mh.
+const (
+	// hashFallback takes another destination where the hash leads to one of weight 0. Without it a client whose
+	// destination drains is refused.
+	hashFallback Flags = 0x08
+	// hashPort hashes the client's port, too, so that the connections of one client are spread.
+	hashPort Flags = 0x10
+)
+
+// Scheduling is how a virtual server spreads connections.
+type Scheduling struct {
+	Scheduler string
+	Flags     Flags
+	// Persistence is how long a client keeps its endpoint, in whole seconds. 0: it is chosen anew each time.
+	Persistence time.Duration
+}
+
+// longestAffinity is kube-proxy's limit, one day.
+const longestAffinity = 24 * time.Hour
+
+// schedulings are the ways to spread connections of a Service port over a list, the best first: the kernel may lack a
+// scheduler.
+func (o *Options) schedulings(p *plan.Port, list []plan.Endpoint) []Scheduling {
+	var all []Scheduling
+	add := func(name string) {
+		s := Scheduling{name, flagsOf(name), min(p.Affinity, longestAffinity)}
+		for i := range all {
+			if all[i] == s {
+				return
+			}
+		}
+		all = append(all, s)
+	}
+	even := evenWeights(list)
+	for _, name := range []string{chosen(p), o.Scheduler, roundRobin} {
+		if name == "" {
+			continue
+		}
+		if !even {
+			add(weighted(name))
+		}
+		add(name)
+	}
+	return all
+}
+
+// chosen is the scheduler that a Service port asks for, "" if it leaves that to the node. There is none that draws lots.
+func chosen(p *plan.Port) string {
+	if p.Scheduler != "" {
+		return p.Scheduler
+	}
+	switch p.Balancing {
+	case model.BalanceRoundRobin:
+		return roundRobin
+	case model.BalanceLeastConnections:
+		return leastConnections
+	}
+	return ""
+}
+
+// weighted is the scheduler that does the same and heeds weights.
+func weighted(name string) string {
+	switch name {
+	case roundRobin:
+		return weightedRoundRobin
+	case leastConnections:
+		return weightedLeastConnections
+	}
+	return name
+}
+
+func flagsOf(name string) Flags {
+	switch name {
+	case sourceHash:
+		return hashFallback
+	case maglevHash:
+		return hashFallback | hashPort // the port as kube-proxy has it
+	}
+	return 0
+}
+
+func evenWeights(list []plan.Endpoint) bool {
+	for i := range list {
+		if list[i].Weight != list[0].Weight {
+			return false
+		}
+	}
+	return true
+}

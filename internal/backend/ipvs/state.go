@@ -1,0 +1,134 @@
+package ipvs
+
+import (
+	"net/netip"
+
+	"sluice/internal/model"
+)
+
+// state is what the kernel has, as far as that is known.
+type state struct {
+	servers map[Server]*held
+	// at counts servers by address.
+	at map[netip.Addr]int
+	// device is set if there is one, and addrs are its addresses.
+	device bool
+	addrs  map[netip.Addr]struct{}
+}
+
+func newState() *state {
+	return &state{servers: map[Server]*held{}, at: map[netip.Addr]int{}, addrs: map[netip.Addr]struct{}{}}
+}
+
+// held is a virtual server of the kernel.
+type held struct {
+	Scheduling
+	// signed is set if it has our flag: see [signature].
+	signed bool
+	// grouped is set where persistence is not for each client address alone.
+	grouped bool
+	// ours is set if it is for us to remove.
+	ours bool
+	// read is set once its destinations are known.
+	read         bool
+	destinations map[netip.AddrPort]destination
+}
+
+// destination is one of a virtual server of the kernel.
+type destination struct {
+	weight uint32
+	// busy is set unless it is known that it has no connections.
+	busy bool
+	// elsewise is set where packets are not forwarded by translating addresses.
+	elsewise bool
+	traffic
+}
+
+// traffic counts packets from and to clients.
+type traffic struct{ received, sent uint64 }
+
+// signature is a flag that virtual servers of ours have. The kernel keeps all flags of a virtual server and reads the
+// lowest; it has no other place for a note of whose one is.
+const signature Flags = 0x51000000
+
+// put enters a virtual server.
+func (s *state) put(at Server, h *held) {
+	if s.servers[at] == nil {
+		s.at[at.Addr]++
+	}
+	s.servers[at] = h
+}
+
+// remove takes one out.
+func (s *state) remove(at Server) {
+	if s.servers[at] == nil {
+		return
+	}
+	delete(s.servers, at)
+	if s.at[at.Addr]--; s.at[at.Addr] == 0 {
+		delete(s.at, at.Addr)
+	}
+}
+
+// Node ports are by default from this range, see kube-apiserver's --service-node-port-range.
+const firstNodePort, lastNodePort = 30000, 32767
+
+// claim decides which virtual servers are for us to remove. Those of ours are signed. Those at an address of the device
+// are as well, whoever made them; and so are those that kube-proxy has made for node ports, where there is the device
+// that it makes, too: at ports from the range of node ports, at addresses that are the node's. What is excluded is let
+// alone.
+func (s *state) claim(excluded []netip.Prefix) {
+	for at, h := range s.servers {
+		_, bound := s.addrs[at.Addr]
+		nodePort := s.device && at.Mark == 0 && at.Port >= firstNodePort && at.Port <= lastNodePort && !h.elsewise()
+		h.ours = (h.signed || bound || nodePort) && !isExcluded(at, excluded)
+	}
+}
+
+func (h *held) elsewise() bool {
+	for _, d := range h.destinations {
+		if d.elsewise {
+			return true
+		}
+	}
+	return false
+}
+
+func isExcluded(at Server, excluded []netip.Prefix) bool {
+	if at.Mark != 0 {
+		return false
+	}
+	for _, p := range excluded {
+		if p.Contains(at.Addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// drains reports whether something goes once its connections have.
+func (h *held) drains(want *VirtualServer) bool {
+	if want == nil && !h.ours {
+		return false
+	}
+	for a, d := range h.destinations {
+		if d.weight == 0 && !(want != nil && want.weight(a) > 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// outlives reports whether destinations of a protocol end with their connections, and not at once. Those of a mark may be of
+// any protocol.
+func outlives(at Server) bool { return at.Mark != 0 || at.Protocol != model.UDP }
+
+// ends reports whether one of the destinations that the kernel has now has neither new connections nor old ones.
+func (h *held) ends(now map[netip.AddrPort]destination) bool {
+	for a, d := range now {
+		if _, known := h.destinations[a]; known && d.weight == 0 && !d.busy {
+			return true
+		}
+	}
+	return false
+}
