@@ -3,10 +3,9 @@ package relay
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"syscall"
-
-	"sluice/internal/model"
 )
 
 // ErrUnsupported is the reason of a BindError for a protocol that there is no relay for, which is SCTP: Go has no
@@ -35,5 +34,13 @@ func (e *BindError) Unwrap() error { return e.Err }
 func (e *BindError) InUse() bool { return errors.Is(e.Err, syscall.EADDRINUSE) }
 
 func unsupported(t Target) error {
-	return &BindError{t.Key, t.Listen, fmt.Errorf("%s: %w", model.SCTP, ErrUnsupported)}
+	return &BindError{t.Key, t.Listen, fmt.Errorf("%s: %w", t.Port.Protocol, ErrUnsupported)}
+}
+
+// reason strips what package net says and a BindError says already.
+func reason(err error) error {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		return op.Err
+	}
+	return err
 }

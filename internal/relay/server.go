@@ -2,20 +2,26 @@ package relay
 
 import (
 	"context"
+	"errors"
+	"maps"
+	"slices"
 	"sync"
+	"time"
 
-	"sluice/internal/model"
 	"sluice/internal/relay/count"
+	"sluice/internal/relay/tcp"
 )
 
 // Server holds the listeners of all Targets. It is safe for concurrent use; changes wait for each other.
 type Server struct {
 	config Config
 	total  *count.Counter
+	tcp    *tcp.Relay
 
-	mu      sync.Mutex
-	targets map[Key]Target
-	stopped bool
+	mu        sync.Mutex
+	targets   map[Key]*entry
+	inherited inherited
+	stopped   bool
 }
 
 // Stats are the numbers of all Targets that are listened at, and of all that ever were together.
@@ -24,9 +30,17 @@ type Stats struct {
 	Targets map[Key]count.Counts
 }
 
-// New makes a Server without Targets.
-func New(c Config) *Server {
-	return &Server{config: c, total: count.New(nil), targets: map[Key]Target{}}
+// New makes a Server without Targets. [Server.Stop] ends it.
+func New(c Config) (*Server, error) {
+	if err := c.defaults(); err != nil {
+		return nil, err
+	}
+	s := &Server{config: c, total: count.New(nil), targets: map[Key]*entry{}, inherited: inherit(c.Inherited)}
+	s.tcp = tcp.New(tcp.Config{
+		Log: c.Log, In: c.In, Connections: c.Connections, Pipes: c.pipes,
+		DialTimeout: c.DialTimeout, DialTotal: c.DialTotal, Total: s.total,
+	})
+	return s, nil
 }
 
 // Put adds a Target or changes it. The error is a *[BindError], and the Target then is as it was before; or
@@ -41,21 +55,30 @@ func (s *Server) Put(t Target) error {
 func (s *Server) Remove(k Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.targets, k)
+	s.remove(k)
 }
 
 // Set makes targets all that there are. What fails is told of by Key, as [Server.Put] does, and does not hold up the
-// others.
+// others. The first Set closes inherited sockets that no Target takes.
 func (s *Server) Set(targets []Target) map[Key]error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	wanted := make(map[Key]bool, len(targets))
+	for i := range targets {
+		wanted[targets[i].Key] = true
+	}
+	for k := range s.targets {
+		if !wanted[k] {
+			s.remove(k)
+		}
+	}
 	failed := map[Key]error{}
-	clear(s.targets)
 	for _, t := range targets {
 		if err := s.put(t); err != nil {
 			failed[t.Key] = err
 		}
 	}
+	s.inherited.close()
 	return failed
 }
 
@@ -63,32 +86,91 @@ func (s *Server) put(t Target) error {
 	if s.stopped {
 		return ErrStopped
 	}
-	if t.Port.Protocol == model.SCTP {
-		return unsupported(t)
+	e := s.targets[t.Key]
+	if e != nil && e.listen == t.Listen {
+		e.change(t)
+		return nil
 	}
-	s.targets[t.Key] = t
+	next := newEntry(t, e)
+	if err := s.open(t, next); err != nil {
+		return err
+	}
+	if e != nil {
+		s.close(e)
+	}
+	next.change(t)
+	s.targets[t.Key] = next
 	return nil
+}
+
+func (s *Server) remove(k Key) {
+	if e := s.targets[k]; e != nil {
+		delete(s.targets, k)
+		s.close(e)
+	}
+}
+
+// close ends a listener, and in due time what came by it.
+func (s *Server) close(e *entry) {
+	e.listener.Stop()
+	if s.config.Drain > 0 {
+		time.AfterFunc(s.config.Drain, func() {
+			if n := e.listener.Cut(); n > 0 {
+				s.config.Log.Info("connections were cut off: their Service port is gone", "service", e.name, "connections", n,
+					"after", s.config.Drain)
+			}
+		})
+	}
 }
 
 // Stats are the numbers now.
 func (s *Server) Stats() Stats {
-	return Stats{Total: s.total.Counts(), Targets: map[Key]count.Counts{}}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stats := Stats{Total: s.total.Counts(), Targets: make(map[Key]count.Counts, len(s.targets))}
+	for k, e := range s.targets {
+		stats.Targets[k] = e.listener.Counts()
+	}
+	return stats
 }
 
 // Export gives away the listening sockets, for the next process's Config.Inherited, and accepts nothing by them any
-// more: what waits in them is for that process. What is being relayed goes on; call [Server.Stop] to await its end.
+// more: what waits in them is for that process. What is being relayed goes on; call [Server.Stop] to await its end. An
+// error tells of sockets that are missing, which the next process has to make anew.
 func (s *Server) Export() ([]Socket, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stopped = true
-	return nil, nil
+	var sockets []Socket
+	var failed []error
+	for _, k := range slices.SortedFunc(maps.Keys(s.targets), Key.Compare) {
+		e := s.targets[k]
+		file, err := e.listener.File()
+		if err != nil {
+			failed = append(failed, &BindError{k, e.listen, err})
+			continue
+		}
+		sockets = append(sockets, Socket{k, e.listen, file})
+	}
+	s.halt()
+	return sockets, errors.Join(failed...)
 }
 
 // Stop closes all listeners, and waits until what is being relayed has ended. When ctx is done first, it cuts off the
 // rest and returns ctx's error. The Server takes no Targets from then on.
 func (s *Server) Stop(ctx context.Context) error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.halt()
+	s.inherited.close()
+	s.mu.Unlock()
+	defer s.tcp.Close()
+	return s.tcp.Wait(ctx)
+}
+
+// halt ends all listeners.
+func (s *Server) halt() {
 	s.stopped = true
-	return ctx.Err()
+	for _, e := range s.targets {
+		e.listener.Stop()
+	}
+	clear(s.targets)
 }

@@ -85,12 +85,11 @@ func (c *Counter) Accept() {
 	}
 }
 
-// Begin counts a connection as open until [Counter.End]. It returns how many are open in all, this one among them.
-func (c *Counter) Begin() (all int64) {
+// Begin counts a connection as open until [Counter.End].
+func (c *Counter) Begin() {
 	for ; c != nil; c = c.parent {
-		all = c.open.Add(1)
+		c.open.Add(1)
 	}
-	return all
 }
 
 // End takes back a Begin.
@@ -114,22 +113,25 @@ func (c *Counter) DialFailed() {
 	}
 }
 
-// Moved counts bytes: in, those of a client, or out, those of an endpoint.
-func (c *Counter) Moved(in, out uint64) {
+// In counts n bytes from a client to its endpoint, and whether they were copied to memory of this process.
+func (c *Counter) In(n int, copied bool) {
 	for ; c != nil; c = c.parent {
-		if in != 0 {
-			c.in.Add(in)
-		}
-		if out != 0 {
-			c.out.Add(out)
-		}
+		c.in.Add(uint64(n))
+		c.copy(n, copied)
 	}
 }
 
-// Copied counts bytes that are counted as moved too and went through memory of this process.
-func (c *Counter) Copied(n uint64) {
+// Out is In for bytes from an endpoint to its client.
+func (c *Counter) Out(n int, copied bool) {
 	for ; c != nil; c = c.parent {
-		c.copied.Add(n)
+		c.out.Add(uint64(n))
+		c.copy(n, copied)
+	}
+}
+
+func (c *Counter) copy(n int, copied bool) {
+	if copied {
+		c.copied.Add(uint64(n))
 	}
 }
 

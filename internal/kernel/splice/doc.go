@@ -1,0 +1,6 @@
+// Package splice moves bytes from one TCP socket to another inside the kernel, and asks sockets what the net package
+// does not: where a redirected connection was going, and how many files may be open.
+//
+// Nothing here blocks. What would have to wait is an EAGAIN, and the caller waits for the socket by the runtime's
+// poller ([syscall.RawConn]).
+package splice

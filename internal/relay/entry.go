@@ -1,0 +1,50 @@
+package relay
+
+import (
+	"math/rand/v2"
+	"net/netip"
+	"os"
+	"time"
+
+	"sluice/internal/relay/count"
+	"sluice/internal/relay/pick"
+)
+
+// entry is a Target that is listened at.
+type entry struct {
+	name     string
+	listen   netip.AddrPort
+	picker   *pick.Picker
+	listener listener
+}
+
+// listener is what the engine of a protocol makes of a socket.
+type listener interface {
+	// change makes t what new connections are for.
+	change(t Target)
+	Counts() count.Counts
+	// File is another descriptor of the socket.
+	File() (*os.File, error)
+	// Stop takes nothing new from the socket and closes it.
+	Stop()
+	// Cut ends what came by the socket and has not ended by itself, and returns how many those were.
+	Cut() int
+}
+
+// newEntry makes an entry that is not listened at yet. What is known of the endpoints stays if the Target was at
+// another port before.
+func newEntry(t Target, before *entry) *entry {
+	e := &entry{name: t.String(), listen: t.Listen}
+	if before != nil {
+		e.picker = before.picker
+		return e
+	}
+	e.picker = pick.New(pick.Config{Balancing: t.Balancing, Affinity: t.Affinity, Now: time.Now, Rand: rand.IntN})
+	e.picker.Set(t.Endpoints, t.Balancing, t.Affinity)
+	return e
+}
+
+func (e *entry) change(t Target) {
+	e.picker.Set(t.Endpoints, t.Balancing, t.Affinity)
+	e.listener.change(t)
+}

@@ -1,0 +1,125 @@
+package tcp_test
+
+import (
+	"net"
+	"net/netip"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sluice/internal/relay/count"
+	"sluice/internal/relay/tcp"
+)
+
+// An endpoint that refuses is passed over for the next, and from then on for a while without an attempt.
+func TestRefusingEndpointIsPassedOver(t *testing.T) {
+	noLeak(t)
+	r := newRig(t, tcp.Config{}, refusing(t), endpoint(t, echo))
+	for range 10 {
+		client := r.dial(t)
+		send(t, client, "x")
+		receive(t, client, "x")
+	}
+	n := r.Counts()
+	if n.DialFailures != 1 || n.Refused != [count.Reasons]uint64{} {
+		t.Errorf("%d failures, refused %v; want one failure, none refused", n.DialFailures, n.Refused)
+	}
+}
+
+// silent is an address that takes no connection and says so to nobody: its queue of connections is full.
+func silent(t *testing.T) netip.AddrPort {
+	t.Helper()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Close(fd) })
+	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Listen(fd, 0); err != nil {
+		t.Fatal(err)
+	}
+	sa, err := syscall.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(sa.(*syscall.SockaddrInet4).Port))
+	for {
+		c, err := net.DialTimeout("tcp", addr.String(), 200*time.Millisecond)
+		if err != nil {
+			return addr
+		}
+		t.Cleanup(func() { _ = c.Close() })
+	}
+}
+
+func TestSilentEndpointIsPassedOver(t *testing.T) {
+	noLeak(t)
+	r := newRig(t, tcp.Config{DialTimeout: 100 * time.Millisecond}, silent(t), endpoint(t, echo))
+	for range 5 {
+		client := r.dial(t)
+		send(t, client, "x")
+		receive(t, client, "x")
+	}
+	if n := r.Counts().DialFailures; n != 1 {
+		t.Errorf("%d attempts failed, want 1", n)
+	}
+}
+
+// All attempts together have an end too, and with it the client.
+func TestAttemptsTogetherAreBounded(t *testing.T) {
+	noLeak(t)
+	at := silent(t)
+	r := newRig(t, tcp.Config{DialTimeout: time.Hour, DialTotal: 200 * time.Millisecond}, at)
+	r.wantRefused(t)
+	r.set(at, netip.MustParseAddrPort("127.0.0.1:1"))
+	until(t, "it was counted", func() bool { return r.Counts().Refused[count.Unreachable] == 1 })
+}
+
+// Who gets no endpoint must not take that for an empty answer.
+func TestClientIsResetWhenNoEndpointAnswers(t *testing.T) {
+	noLeak(t)
+	r := newRig(t, tcp.Config{}, refusing(t), refusing(t), refusing(t))
+	r.wantRefused(t)
+	until(t, "it was counted", func() bool {
+		n := r.Counts()
+		return n.Refused[count.Unreachable] == 1 && n.DialFailures == 3 && n.Open == 0
+	})
+	r.set()
+	r.wantRefused(t)
+	until(t, "it was counted", func() bool { return r.Counts().Refused[count.NoEndpoint] == 1 })
+	r.Stop()
+	r.Close()
+	if log := r.log.String(); !strings.Contains(log, "unreachable") || !strings.Contains(log, "connection refused") {
+		t.Errorf("the log does not say why: %q", log)
+	}
+	if lines := strings.Count(r.log.String(), "\n"); lines != 1 {
+		t.Errorf("%d lines of log for two of a kind, want 1", lines)
+	}
+}
+
+// A client that was not redirected has found the port of the proxy, which is nobody's Service.
+func TestDirectConnectionsAreRefused(t *testing.T) {
+	noLeak(t)
+	at, conns := handed(t)
+	r := newRig(t, tcp.Config{}, at)
+	r.Change(tcp.Service{Name: "a/b", Picker: r.picker, Redirected: true})
+	r.wantRefused(t)
+	until(t, "it was counted", func() bool { return r.Counts().Refused[count.NotRedirected] == 1 })
+	if len(conns) != 0 {
+		t.Error("the endpoint got a connection")
+	}
+}
+
+// While endpoints are asked, nothing is held up that is connected, and the end of the Relay is the end of the attempt.
+func TestCloseEndsAttempts(t *testing.T) {
+	noLeak(t)
+	r := newRig(t, tcp.Config{DialTimeout: time.Hour, DialTotal: time.Hour}, silent(t))
+	client := r.dial(t)
+	until(t, "it was accepted", func() bool { return r.Counts().Open == 1 })
+	r.Stop()
+	r.Close()
+	wantReset(t, client)
+}

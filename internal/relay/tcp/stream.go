@@ -1,0 +1,121 @@
+package tcp
+
+import (
+	"io"
+	"net"
+	"syscall"
+
+	"sluice/internal/kernel/splice"
+)
+
+// stream moves bytes in one direction, from one socket to another.
+type stream struct {
+	source, sink *net.TCPConn
+	from, to     syscall.RawConn
+	pipes        *pipes
+	moved        func(n int, copied bool)
+
+	pipe   *splice.Pipe // nil while the stream waits for its source, and when bytes are copied
+	buffer *buffer      // for bytes that are copied; nil while it waits
+	got    int          // bytes that the source gave last; 0: its end
+	put    int          // bytes that the sink took last
+	err    error        // of the last attempt
+
+	// What the poller calls when a socket is ready, made once: made for each call, they would cost memory each time.
+	fill, drain, send, take func(fd uintptr) bool
+}
+
+func newStream(source, sink *net.TCPConn, p *pipes, moved func(int, bool)) (*stream, error) {
+	from, err := source.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	to, err := sink.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	s := &stream{source: source, sink: sink, from: from, to: to, pipes: p, moved: moved}
+	s.fill, s.drain, s.send, s.take = s.fillPipe, s.drainPipe, s.sendBuffer, s.takeBuffer
+	return s, nil
+}
+
+// run moves bytes until the source ends, which is no error, or either socket fails.
+func (s *stream) run() (readErr, writeErr error) {
+	defer s.release()
+	for {
+		if err := s.try(s.from.Read, s.fill); err != nil || s.got == 0 {
+			return err, nil
+		}
+		if s.pipe == nil {
+			readErr, writeErr = s.copy()
+		} else {
+			writeErr = s.splice()
+		}
+		if readErr != nil || writeErr != nil {
+			return readErr, writeErr
+		}
+	}
+}
+
+// try calls f until it reports true, and waits for the socket in between. It returns the error of either.
+func (s *stream) try(wait func(func(uintptr) bool) error, f func(uintptr) bool) error {
+	s.err = nil
+	if err := wait(f); err != nil {
+		return err
+	}
+	return s.err
+}
+
+// fillPipe gets bytes from the source, or the news that there will be none.
+func (s *stream) fillPipe(fd uintptr) bool {
+	if s.pipe == nil {
+		s.pipe = s.pipes.take()
+	}
+	if s.pipe == nil {
+		return s.peek(fd)
+	}
+	s.got, s.err = s.pipe.Fill(fd)
+	return !s.waits()
+}
+
+// splice empties the pipe into the sink.
+func (s *stream) splice() error {
+	for s.pipe.Held() > 0 {
+		if err := s.try(s.to.Write, s.drain); err != nil {
+			return err
+		}
+		s.moved(s.put, false)
+	}
+	return nil
+}
+
+func (s *stream) drainPipe(fd uintptr) bool {
+	s.put, s.err = s.pipe.Drain(fd)
+	if s.put == 0 && s.err == nil {
+		s.err = io.ErrShortWrite
+	}
+	return s.err != syscall.EAGAIN
+}
+
+// waits reports whether the last attempt has to be made again once the socket is ready, and if so holds nothing until
+// then.
+func (s *stream) waits() bool {
+	if s.err != syscall.EAGAIN {
+		return false
+	}
+	s.err = nil
+	s.release()
+	return true
+}
+
+// release gives back what the stream holds.
+func (s *stream) release() {
+	if s.pipe != nil {
+		s.pipes.give(s.pipe)
+		s.pipe = nil
+	}
+	if s.buffer != nil {
+		s.pipes.buffers.Put(s.buffer)
+		s.buffer = nil
+	}
+}
