@@ -45,7 +45,10 @@ func (k *fakeKernel) catchUp(t rapid.TB, r *Ruleset) (written int) {
 		d.compare(c, set, refs, k.elementsOf(set))
 	}
 	for ch := range c.chains {
-		if was, ok := k.chains[ch.Name]; !ok || chainText(&was) != chainText(ch) {
+		switch was, ok := k.chains[ch.Name]; {
+		case !ok:
+			d.newChains = append(d.newChains, *ch)
+		case chainText(&was) != chainText(ch):
 			d.chains = append(d.chains, *ch)
 		}
 	}

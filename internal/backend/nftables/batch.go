@@ -36,24 +36,34 @@ func appendRules(b *wire.Batch, ch *nft.Chain) {
 	}
 }
 
-// appendFirst is the first transaction of a delta.
-func appendFirst(b *wire.Batch, d *delta) {
-	for i := range d.chains {
-		b.AddChain(&d.chains[i])
-		b.FlushChain(d.chains[i].Name)
-		appendRules(b, &d.chains[i])
+// appendChains makes chains, or empties those that are there, and fills them with their rules.
+func appendChains(b *wire.Batch, chains []nft.Chain) {
+	for i := range chains {
+		b.AddChain(&chains[i])
+		b.FlushChain(chains[i].Name)
+		appendRules(b, &chains[i])
 	}
+}
+
+// appendFirst is the first transaction of a delta, if it needs no chain to be made before.
+func appendFirst(b *wire.Batch, d *delta) {
+	appendChains(b, d.chains)
 	appendEach(&d.remove, b.DeleteElement)
 	appendEach(&d.add, b.AddElement)
 }
 
-// appendLast is the second, if there is one.
+// appendLast is the last one, if there is one more.
 func appendLast(b *wire.Batch, d *delta) {
 	appendEach(&d.last, b.DeleteElement)
-	for _, name := range d.lastChains {
+	appendRemoval(b, d.lastChains)
+}
+
+// appendRemoval removes chains with their rules. One may lead to another.
+func appendRemoval(b *wire.Batch, chains []string) {
+	for _, name := range chains {
 		b.FlushChain(name)
 	}
-	for _, name := range d.lastChains {
+	for _, name := range chains {
 		b.DeleteChain(name)
 	}
 }

@@ -16,6 +16,7 @@ const (
 type buckets struct {
 	byNumber bucketTable
 	uses     [maxBucket + 1]int32
+	idle     [maxBucket + 1]bool // had no use since collect was last called
 	last     bucketNumber
 	spare    int // how many have a number and no use
 	standing bool
@@ -56,6 +57,7 @@ func (b *buckets) use(want bucket) (n bucketNumber, ok bool) {
 	if b.uses[n]++; b.uses[n] == 1 {
 		b.spare--
 	}
+	b.idle[n] = false
 	return n, true
 }
 
@@ -69,10 +71,16 @@ func (b *buckets) drop(n bucketNumber) {
 	}
 }
 
-// collect forgets the buckets without use once there are many.
+// collect forgets the buckets without use once there are many: those that had none the last time either, since packets on
+// their way may still be led to others.
 func (b *buckets) collect() {
-	if b.spare > spareBuckets {
-		b.clear()
+	many := b.spare > spareBuckets
+	for n := range b.byNumber {
+		if many && b.idle[n] && b.byNumber[n] != (bucket{}) {
+			b.byNumber[n] = bucket{}
+			b.spare--
+		}
+		b.idle[n] = b.uses[n] == 0
 	}
 }
 

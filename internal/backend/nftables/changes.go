@@ -133,13 +133,17 @@ func (a *run) collectChains(ctx context.Context) error {
 	return a.write(ctx, nil)
 }
 
-// send has the kernel take a delta. It calls taken after the first transaction: if the second one fails, the kernel has
-// what is wanted, and more.
+// send has the kernel take a delta. It calls taken before the last transaction: if that one fails, the kernel has what is
+// wanted, and more.
 func (a *run) send(ctx context.Context, d *delta, taken func()) error {
 	if size := d.size(); size > 0 {
+		if err := a.makeChains(ctx, d); err != nil {
+			return err
+		}
 		a.batch.Reset()
 		appendFirst(a.batch, d)
 		if err := a.commit(ctx); err != nil {
+			a.unmakeChains(ctx, d)
 			return err
 		}
 		a.result.Written += size
@@ -155,6 +159,27 @@ func (a *run) send(ctx context.Context, d *delta, taken func()) error {
 		a.doubt = max(a.doubt, shaken)
 	}
 	return err
+}
+
+// makeChains makes the chains that a delta leads to.
+func (a *run) makeChains(ctx context.Context, d *delta) error {
+	a.batch.Reset()
+	appendChains(a.batch, d.newChains)
+	return a.commit(ctx)
+}
+
+// unmakeChains takes back makeChains where what was to lead there was refused. If that fails the table has more than is
+// known, and is to be read again.
+func (a *run) unmakeChains(ctx context.Context, d *delta) {
+	a.batch.Reset()
+	var names []string
+	for i := range d.newChains {
+		names = append(names, d.newChains[i].Name)
+	}
+	appendRemoval(a.batch, names)
+	if a.doubt == sure && a.commit(ctx) != nil {
+		a.doubt = shaken
+	}
 }
 
 // reload makes the table anew. If the kernel refuses something in c, the table is made without any port, and all of them

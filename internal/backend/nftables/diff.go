@@ -8,11 +8,14 @@ import (
 )
 
 // delta is what to do to a table. Collect it by calling port, node and buckets with what was written and what is wanted,
-// then finish; send first (chains, then remove, then add) as one transaction, then last as another; then call
-// [references.commit]. A delta that was not sent may be thrown away: nothing else knows of it. It may be used again
+// then finish; send newChains as one transaction, then first (chains, then remove, then add) as another, then last as a
+// third; then call [references.commit]. A delta that was not sent may be thrown away: nothing else knows of it. It may be used again
 // after reset.
 type delta struct {
-	// chains are to be made, or emptied where they are, and filled with their rules.
+	// newChains are to be made before anything leads there: a packet that was on its way already goes by the rules of
+	// before, though it finds the elements of now, and the chain would be empty for it.
+	newChains []nft.Chain
+	// chains are to be emptied and filled with their rules. Those of before go with the elements of now, too.
 	chains []nft.Chain
 	// remove and add are elements by set. One that changes is in both.
 	remove, add [setCount][]nft.Element
@@ -31,20 +34,21 @@ type delta struct {
 // reset empties the delta and keeps its memory.
 func (d *delta) reset() {
 	d.most, d.over = 0, false
-	d.chains, d.lastChains, d.shared, d.changed = d.chains[:0], d.lastChains[:0], d.shared[:0], 0
+	d.newChains, d.chains, d.lastChains = d.newChains[:0], d.chains[:0], d.lastChains[:0]
+	d.shared, d.changed = d.shared[:0], 0
 	for s := range setCount {
 		d.remove[s], d.add[s], d.last[s] = d.remove[s][:0], d.add[s][:0], d.last[s][:0]
 	}
 }
 
-// late reports whether there is a second transaction.
+// late reports whether there is something for the last transaction.
 func (d *delta) late() bool {
 	return len(d.lastChains) > 0 || slices.ContainsFunc(d.last[:], func(es []nft.Element) bool { return len(es) > 0 })
 }
 
 // size is the number of objects that are added, changed or removed.
 func (d *delta) size() int {
-	n := len(d.chains) + len(d.lastChains) - d.changed
+	n := len(d.newChains) + len(d.chains) + len(d.lastChains) - d.changed
 	for s := range setCount {
 		n += len(d.remove[s]) + len(d.add[s]) + len(d.last[s])
 	}
@@ -129,7 +133,7 @@ func (d *delta) buckets(old, now *bucketTable) {
 			continue
 		}
 		if is != (bucket{}) {
-			d.chains = append(d.chains, is.chain())
+			d.newChains = append(d.newChains, is.chain())
 			d.add[setBuckets] = append(d.add[setBuckets], leadTo(bucketNumber(n), is.name()))
 		}
 		if was == (bucket{}) {

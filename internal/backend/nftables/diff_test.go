@@ -14,8 +14,11 @@ import (
 
 // summary is what a delta does, set by set.
 func (d *delta) summary() (lines []string) {
-	for _, c := range d.chains {
+	for _, c := range d.newChains {
 		lines = append(lines, "make "+c.Name)
+	}
+	for _, c := range d.chains {
+		lines = append(lines, "rewrite "+c.Name)
 	}
 	for set := range setCount {
 		for i := range d.remove[set] {
@@ -92,7 +95,7 @@ func TestDelta(t *testing.T) {
 			"+ buckets 0:10 : goto affinity4-2-3600s",
 		}},
 		{"an endpoint less in turns", func(s *model.Service) { s.Balancing = model.BalanceRoundRobin }, func(_ *model.Service, sl *model.Slice) { sl.Endpoints = sl.Endpoints[:1] }, []string{
-			"make round-robin-1",
+			"rewrite round-robin-1",
 			"- hairpin4 10.244.2.5 . 10.244.2.5 . tcp . 8080",
 			"last endpoints4 0:1000 . 1 : 10.244.2.5 . 8080",
 		}},

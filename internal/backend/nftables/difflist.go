@@ -82,11 +82,11 @@ func (d *delta) affineEndpoints(old, now side) {
 func (d *delta) turns(old, now side) {
 	had, has := old.bucket == bucketRoundRobin, now.bucket == bucketRoundRobin
 	switch {
-	case has && (!had || old.slotCount() != now.slotCount() || old.affinity(old.port.plan) != now.affinity(now.port.plan)):
+	case has && !had:
+		d.newChains = append(d.newChains, now.port.turnsChain(now.list))
+		d.add[setRoundRobin] = append(d.add[setRoundRobin], now.turns())
+	case has && (old.slotCount() != now.slotCount() || old.affinity(old.port.plan) != now.affinity(now.port.plan)):
 		d.chains = append(d.chains, now.port.turnsChain(now.list))
-		if !had {
-			d.add[setRoundRobin] = append(d.add[setRoundRobin], now.turns())
-		}
 	case had && !has:
 		d.last[setRoundRobin] = append(d.last[setRoundRobin], old.turns())
 		d.lastChains = append(d.lastChains, turnsChain(old.number))

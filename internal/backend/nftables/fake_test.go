@@ -58,6 +58,7 @@ func (k *fakeKernel) sync(t rapid.TB, r *Ruleset, hold func(plan.PortID) bool) (
 	d.node(k.node, r.node)
 	d.buckets(&k.buckets, &r.buckets.byNumber)
 	d.finish(k.refs)
+	k.checkNew(t, &d)
 	k.first(t, &d)
 	k.checkRoutes(t, append(routes, k.routes()...))
 	k.last(t, &d)
@@ -68,7 +69,7 @@ func (k *fakeKernel) sync(t rapid.TB, r *Ruleset, hold func(plan.PortID) bool) (
 }
 
 func (k *fakeKernel) first(t rapid.TB, d *delta) {
-	for _, c := range d.chains {
+	for _, c := range slices.Concat(d.newChains, d.chains) {
 		k.chains[c.Name] = c
 	}
 	for set := range setCount {
@@ -119,6 +120,21 @@ func (k *fakeKernel) remove(t rapid.TB, set setID, e nft.Element) {
 }
 
 func line(set setID, e *nft.Element) string { return set.name() + " " + sets[set].ElementString(e) }
+
+// checkNew has each chain that is made before the elements be one that was not there, or the same again, and each that is
+// rewritten with them one that was.
+func (k *fakeKernel) checkNew(t rapid.TB, d *delta) {
+	for _, c := range d.newChains {
+		if was, there := k.chains[c.Name]; there && chainText(&was) != chainText(&c) {
+			t.Fatalf("chain %s is made before the elements, and was another one", c.Name)
+		}
+	}
+	for _, c := range d.chains {
+		if _, there := k.chains[c.Name]; !there {
+			t.Fatalf("chain %s is made with the elements that lead there", c.Name)
+		}
+	}
+}
 
 // led is a route and the set that it was found in.
 type led struct {

@@ -100,7 +100,9 @@ func (d *delta) compareFrame(c *contents, have *frame) (broken []string) {
 		wanted[ch.Name] = true
 		switch have := have.chains[ch.Name]; {
 		case have.is(ch):
-		case ofLists(ch.Name) && (have == nil || have.base == nil):
+		case ofLists(ch.Name) && have == nil:
+			d.newChains = append(d.newChains, *ch)
+		case ofLists(ch.Name) && have.base == nil:
 			d.chains = append(d.chains, *ch)
 		case have == nil:
 			broken = append(broken, "chain "+ch.Name)
@@ -111,7 +113,7 @@ func (d *delta) compareFrame(c *contents, have *frame) (broken []string) {
 	for _, name := range slices.Sorted(maps.Keys(have.chains)) {
 		switch {
 		case wanted[name]:
-		case ofLists(name):
+		case ofLists(name), isLater(name): // that of a process which was killed while it made the table anew
 			d.lastChains = append(d.lastChains, name)
 		default:
 			broken = append(broken, "chain "+name)
@@ -128,8 +130,8 @@ func ofLists(chain string) bool {
 
 // frameNames are the chains that compareFrame collected.
 func (d *delta) frameNames() (names []string) {
-	for i := range d.chains {
-		names = append(names, "rules of chain "+d.chains[i].Name)
+	for _, c := range slices.Concat(d.newChains, d.chains) {
+		names = append(names, "rules of chain "+c.Name)
 	}
 	for _, name := range d.lastChains {
 		names = append(names, "chain "+name)

@@ -15,12 +15,13 @@ const (
 	batchRest = 1 << 10
 )
 
-// load makes the table anew with all that c has. One that is there is replaced in one transaction, so that no packet
-// meets anything between the old table and the new one; what clients and counters have put into it is kept. If the
-// socket does not take so much at once, as that of an ordinary user does not, or if there is no table, there are several
-// transactions, of which the last ones lead packets to what the others have put there.
+// load makes the table anew with all that c has. One that is there is replaced in one transaction, and has chains for the
+// packets that are under way just then until the next one (see [structure.laterChains]), so that none meets anything
+// between the old table and the new one; what clients and counters have put into it is kept. If the socket does not take
+// so much at once, as that of an ordinary user does not, or if there is no table, there are several transactions, of which
+// the last ones lead packets to what the others have put there.
 func (a *run) load(ctx context.Context, c *contents, replace bool) (err error) {
-	l := loader{run: a, refs: newReferences(c), limit: min(loadBatch, a.socket.Limit()-batchRest)}
+	l := loader{run: a, replace: replace, refs: newReferences(c), limit: min(loadBatch, a.socket.Limit()-batchRest)}
 	if replace {
 		l.limit = a.socket.Limit() - batchRest
 		if err := a.readCounts(ctx); err != nil {
@@ -45,9 +46,10 @@ func (a *run) load(ctx context.Context, c *contents, replace bool) (err error) {
 // loader fills a table.
 type loader struct {
 	*run
-	limit int
-	refs  references
-	count int
+	replace bool
+	limit   int
+	refs    references
+	count   int
 	// clients are the entries of session affinity, read before anything is written.
 	clients [2]*listing
 	read    bool
@@ -57,6 +59,9 @@ func (l *loader) load(ctx context.Context, c *contents) error {
 	l.batch.Reset()
 	l.batch.Grow(min(l.limit+batchRest, c.bytes())) // to grow as needed would copy all of it again and again
 	appendTable(l.batch, c)
+	if l.replace {
+		appendLater(l.batch, c)
+	}
 	for set := range setCount {
 		for e := range c.elements(set, l.refs) {
 			if set == setConnections {
@@ -77,7 +82,11 @@ func (l *loader) load(ctx context.Context, c *contents) error {
 			}
 		}
 	}
-	return l.commit(ctx)
+	if err := l.commit(ctx); err != nil || !l.replace {
+		return err
+	}
+	l.removeLater(ctx, c)
+	return nil
 }
 
 func (l *loader) add(ctx context.Context, set setID, e *nft.Element) error {

@@ -176,3 +176,19 @@ func TestBucketsRunOut(t *testing.T) {
 		t.Errorf("number %d, %v, want %d, which nobody uses", n, ok, first)
 	}
 }
+
+// A chain that lists were balanced by until now goes with a later Apply than they.
+func TestBucketsAreCollectedLater(t *testing.T) {
+	b := newBuckets(bucketTable{})
+	for i := range uint32(spareBuckets) {
+		n, _ := b.use(bucket{slots: 1 + i})
+		b.drop(n)
+	}
+	b.collect()
+	last, _ := b.use(bucket{slots: 100})
+	b.collect()
+	b.drop(last)
+	if b.collect(); b.byNumber[last] == (bucket{}) || b.spare != 1 {
+		t.Errorf("number %d is %v, and %d are spare; want what was used until now alone", last, b.byNumber[last], b.spare)
+	}
+}
