@@ -3,6 +3,10 @@ package iptwalk
 import (
 	"net/netip"
 	"slices"
+
+	"sluice/internal/iptables/sets"
+	"sluice/internal/model"
+	"sluice/internal/plan"
 )
 
 // Host is what the walk must know of the node besides its rules.
@@ -13,6 +17,11 @@ type Host struct {
 	RouteLocalnet bool
 	// Route gives the interface by which packets to an address leave, or "" where that is not known. It may be nil.
 	Route func(netip.Addr) string
+	// Sets finds a set by its name; nil: there is none, or nobody knows what is in it. It may be nil itself.
+	Sets func(name string) *sets.Set
+	// Balance finds the endpoints of the virtual server (ipvs) that takes a packet for an address, with the mark that it
+	// has by then. It reports false if there is none. It may be nil.
+	Balance func(to netip.AddrPort, p model.Protocol, mark uint32) ([]plan.Endpoint, bool)
 }
 
 // local reports whether an address is one of the node's own.

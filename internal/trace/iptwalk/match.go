@@ -75,6 +75,8 @@ func plainTest(module string, o rules.Option, all []rules.Option) test {
 		return statisticTest(o)
 	case "recent":
 		return recentTest(o)
+	case "set":
+		return setTest(o)
 	}
 	return always(unknown)
 }

@@ -83,6 +83,8 @@ func action(p rules.Parsed) string {
 		return "the source becomes an address of this node"
 	case "MARK", "CONNMARK":
 		return markAction(p)
+	case "SET":
+		return "asks or changes a set, which may give the packet a mark, and on to the next rule"
 	}
 	return otherAction(p)
 }

@@ -35,6 +35,8 @@ func (w *walker) apply(r *rule, f flow, path []string) after {
 		return w.translate(r, f)
 	case "MARK", "CONNMARK":
 		return after{next: w.setMarks(r, f)}
+	case "SET":
+		return after{next: w.mapSet(r, f)}
 	case "NOTRACK":
 		return after{next: f.Each(func(s state) state { s.untracked = true; return s })}
 	case "CT":
@@ -84,7 +86,7 @@ func (w *walker) noChain(r *rule) {
 // passing are the targets after which a packet goes on as before.
 var passing = []string{
 	"LOG", "NFLOG", "ULOG", "TRACE", "AUDIT", "LED", "CLASSIFY", "TCPMSS", "TOS", "DSCP", "TTL", "HL", "ECN",
-	"CHECKSUM", "SECMARK", "CONNSECMARK", "SET", "TEE", "IDLETIMER", "RATEEST", "TCPOPTSTRIP",
+	"CHECKSUM", "SECMARK", "CONNSECMARK", "TEE", "IDLETIMER", "RATEEST", "TCPOPTSTRIP",
 }
 
 // foreign are targets that need no options and do what this package does not follow.

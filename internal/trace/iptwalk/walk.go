@@ -73,16 +73,24 @@ func (w *walker) run() {
 	w.in = w.pkt.Interface
 	f = w.walkHook("PREROUTING", f, "raw", "mangle", "nat")
 	here, on := f.Divide(w.isHere)
-	w.left.AddAll(w.walkHook("INPUT", here, "mangle", "filter", "security", "nat"))
+	here = w.walkHook("INPUT", here, "mangle", "filter", "security")
+	sent, stay, here := w.balance(here)
+	here.AddAll(stay)
+	w.left.AddAll(w.walkHook("INPUT", here, "nat"))
 	on = w.walkHook("FORWARD", on, "mangle", "filter", "security")
 	w.in = ""
+	on.AddAll(w.walkHook("OUTPUT", sent, "raw", "mangle", "filter", "security")) // ipvs sends as the node does
 	w.left.AddAll(w.walkHook("POSTROUTING", on, "mangle", "nat"))
 }
 
 // runLocal is the way of a packet from a process. One that is for the node itself leaves and comes in again, by lo; its
-// connection is known by then, so that nat is not asked twice.
+// connection is known by then, so that nat is not asked twice. Nor does ipvs pick twice.
 func (w *walker) runLocal(f flow) {
-	f = w.walkHook("OUTPUT", f, "raw", "mangle", "nat", "filter", "security")
+	f = w.walkHook("OUTPUT", f, "raw", "mangle", "nat")
+	sent, stay, f := w.balance(f)
+	f.AddAll(stay)
+	f.AddAll(w.walkHook("OUTPUT", sent, "raw", "mangle"))
+	f = w.walkHook("OUTPUT", f, "filter", "security")
 	f = w.walkHook("POSTROUTING", f, "mangle", "nat")
 	here, gone := f.Divide(w.isHere)
 	w.left.AddAll(gone)
@@ -98,7 +106,7 @@ func (w *walker) leaving() bool { return w.hook != "PREROUTING" && w.hook != "IN
 
 // noInterface reports whether the packet came in by an interface whose name was not given.
 func (w *walker) noInterface() bool {
-	return w.pkt.Via == plan.ViaForward && w.in == "" && w.hook != "POSTROUTING"
+	return w.pkt.Via == plan.ViaForward && w.in == "" && w.hook != "POSTROUTING" && w.hook != "OUTPUT"
 }
 
 // walkHook goes through the tables of a hook, and returns what they let pass.

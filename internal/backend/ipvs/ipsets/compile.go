@@ -1,0 +1,161 @@
+package ipsets
+
+import (
+	"slices"
+
+	"sluice/internal/iptables/rules"
+	"sluice/internal/iptables/sets"
+	"sluice/internal/model"
+	"sluice/internal/plan"
+)
+
+// Ruleset is a compiled Plan: what the sets and the tables of both families are to hold.
+type Ruleset struct {
+	opts     Options
+	families [2]*family
+}
+
+// Compile compiles a whole Plan.
+func Compile(p *plan.Plan, opts Options) *Ruleset {
+	r := &Ruleset{opts: opts}
+	for _, f := range model.Families {
+		r.families[f] = &family{family: f, members: map[plan.PortID][]member{}, touched: map[place]bool{}}
+		r.families[f].rebuild(p, opts)
+	}
+	return r
+}
+
+// Update brings the Ruleset up to date with p after changes.
+func (r *Ruleset) Update(p *plan.Plan, changes plan.Changes) {
+	for _, f := range r.families {
+		if changes.Node && f.differs(p) {
+			f.rebuild(p, r.opts)
+		} else {
+			f.change(p, r.opts, changes.Ports)
+		}
+	}
+}
+
+// family is a compiled Plan's part for one address family.
+type family struct {
+	family  model.Family
+	node    plan.Node // as the entries and rules have it
+	members map[plan.PortID][]member
+	entries [kinds]map[sets.Entry]use
+	// touched are the entries that changed since somebody last compared them all.
+	touched map[place]bool
+	// tables are the rules in full, but for the policies of the kernel's chains. They are what shape asks for.
+	tables *rules.Ruleset
+	shape  shape
+}
+
+// use is an entry's mark and how many times Service ports have it.
+type use struct {
+	mark uint32
+	n    int
+}
+
+// place is where an entry is.
+type place struct {
+	kind kind
+	sets.Entry
+}
+
+// rebuild compiles every Service port of this family.
+func (f *family) rebuild(p *plan.Plan, opts Options) {
+	c := &compiler{f.family, &p.Node, opts}
+	for id := range f.members {
+		if p.Ports[id] == nil {
+			f.replace(c, id, nil)
+		}
+	}
+	for id, port := range p.Ports {
+		if id.Family == f.family {
+			f.replace(c, id, port)
+		}
+	}
+	f.refresh(c)
+}
+
+// change compiles the Service ports that changed.
+func (f *family) change(p *plan.Plan, opts Options, changes []plan.Change) {
+	c := &compiler{f.family, &p.Node, opts}
+	for _, change := range changes {
+		if change.ID.Family == f.family {
+			f.replace(c, change.ID, change.New)
+		}
+	}
+	f.refresh(c)
+}
+
+// differs reports whether entries depend on what is new of this node. Addresses come and go with every pod; they matter
+// where a Service has one as its own, or where a node port is entered with them.
+func (f *family) differs(p *plan.Plan) bool {
+	old, now := &compiler{f.family, &f.node, Options{}}, &compiler{f.family, &p.Node, Options{}}
+	sctp := len(f.entries[nodePort.ofProtocol(model.SCTP)]) > 0
+	if sctp && !slices.Equal(old.nodePortAddresses(), now.nodePortAddresses()) {
+		return true
+	}
+	for id, port := range p.Ports {
+		moved := func(fe plan.Frontend) bool { return now.node.IsLocal(fe.Addr) != old.node.IsLocal(fe.Addr) }
+		if id.Family == f.family && slices.ContainsFunc(port.Frontends, moved) {
+			return true
+		}
+	}
+	return false
+}
+
+// replace puts the entries of a Service port in the place of those it had; nil: it has none.
+func (f *family) replace(c *compiler, id plan.PortID, now *plan.Port) {
+	old := f.members[id]
+	delete(f.members, id)
+	if now != nil {
+		f.members[id] = c.members(now)
+	}
+	for _, m := range f.members[id] {
+		f.count(m, 1)
+	}
+	for _, m := range old {
+		f.count(m, -1)
+	}
+}
+
+// count enters a member, or takes it away. Of two marks the one that was entered last counts.
+func (f *family) count(m member, by int) {
+	if f.entries[m.kind] == nil {
+		f.entries[m.kind] = map[sets.Entry]use{}
+	}
+	u, had := f.entries[m.kind][m.Entry]
+	was := u
+	if u.n += by; by > 0 {
+		u.mark = m.mark
+	}
+	if f.entries[m.kind][m.Entry] = u; u.n == 0 {
+		delete(f.entries[m.kind], m.Entry)
+	}
+	if had != (u.n > 0) || was.mark != u.mark {
+		f.touched[place{m.kind, m.Entry}] = true
+	}
+}
+
+// refresh makes the rules anew if they have another shape than before.
+func (f *family) refresh(c *compiler) {
+	f.node = *c.node
+	if s := f.shapeOf(c); f.tables == nil || s != f.shape {
+		f.shape, f.tables = s, c.tables(s)
+	}
+}
+
+// present reports whether the kernel is to have a set: all of kube-proxy's, and those of ours that have entries.
+func (f *family) present(k kind) bool {
+	return forms[k].name != "" && (k < firstOfOurs || len(f.entries[k]) > 0)
+}
+
+// set is a set in full.
+func (f *family) set(k kind) *sets.Set {
+	s := &sets.Set{Header: header(k, f.family, len(f.entries[k])), Entries: make(map[sets.Entry]uint32, len(f.entries[k]))}
+	for e, u := range f.entries[k] {
+		s.Entries[e] = u.mark
+	}
+	return s
+}

@@ -1,0 +1,25 @@
+package ipsets
+
+import (
+	"fmt"
+
+	"sluice/internal/plan"
+)
+
+// Options are what is this mode's own to choose. The zero value is not useful; see [DefaultOptions].
+type Options struct {
+	// MasqueradeBit is the bit of the packet mark, 0 to 31, that asks for a new source address.
+	MasqueradeBit int
+	// TCPBeLiberal is set where connection tracking takes TCP packets out of window as they are
+	// (net.netfilter.nf_conntrack_tcp_be_liberal). Then there is no rule that drops invalid ones.
+	TCPBeLiberal bool
+	// Mark is the whole packet mark by which a virtual server serves a port's clients outside where they have another
+	// route than pods and this node. It is never 0 and never has the MasqueradeBit. Nil: they are not told apart.
+	Mark func(plan.PortID) uint32
+}
+
+// DefaultOptions are kube-proxy's.
+func DefaultOptions() Options { return Options{MasqueradeBit: 14} }
+
+// mark is the bit's mask, as iptables-save prints it.
+func (o Options) mark() string { return fmt.Sprintf("%#x", uint32(1)<<o.MasqueradeBit) }
