@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+
+	"golang.org/x/sys/unix"
+)
+
+// mountPoint is a file system that every Linux has.
+type mountPoint struct{ kind, dir, options string }
+
+var mountPoints = []mountPoint{
+	{"proc", "/proc", ""},
+	{"sysfs", "/sys", ""},
+	{"devtmpfs", "/dev", ""},
+	{"devpts", "/dev/pts", "ptmxmode=666"},
+	{"tmpfs", "/dev/shm", "mode=1777"},
+	{"tmpfs", "/run", "mode=755"},
+	{"tmpfs", "/tmp", "mode=1777"},
+	{"cgroup2", "/sys/fs/cgroup", ""},
+	{"bpf", "/sys/fs/bpf", ""},
+}
+
+func mountAll() error {
+	for _, m := range mountPoints {
+		if err := os.MkdirAll(m.dir, 0o755); err != nil {
+			return err
+		}
+		if err := unix.Mount(m.kind, m.dir, m.kind, 0, m.options); err != nil {
+			return fmt.Errorf("mount %s: %w", m.dir, err)
+		}
+	}
+	return nil
+}
+
+// setUp loads the drivers of this machine, and gives it a name and a loopback.
+func setUp() error {
+	if err := modprobe("virtio_pci", "virtio_console", "virtio_rng"); err != nil {
+		return err
+	}
+	if err := unix.Sethostname([]byte("vm")); err != nil {
+		return fmt.Errorf("set the host name: %w", err)
+	}
+	return command("ip", "link", "set", "lo", "up")
+}
+
+func modprobe(modules ...string) error {
+	if len(modules) == 0 {
+		return nil
+	}
+	return command("modprobe", append([]string{"-a"}, modules...)...)
+}
+
+func command(name string, args ...string) error {
+	cmd := exec.Command("/usr/sbin/"+name, args...)
+	cmd.Env = environment()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s %v: %w: %s", name, args, err, out)
+	}
+	return nil
+}
