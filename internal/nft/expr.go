@@ -1,6 +1,9 @@
 package nft
 
-import "time"
+import (
+	"net/netip"
+	"time"
+)
 
 // Expr is something that can be asked of a packet, or looked up.
 type Expr interface{ isExpr() }
@@ -34,6 +37,17 @@ const (
 	IP6Daddr Payload = "ip6 daddr"
 	THSport  Payload = "th sport"
 	THDport  Payload = "th dport"
+	// The kinds of ICMP messages; ask for the protocol first.
+	ICMPType  Payload = "icmp type"
+	ICMP6Type Payload = "icmpv6 type"
+)
+
+// The numbers of ICMP, for L4Proto, and of those of its messages that Sluice asks for.
+const (
+	ProtoICMP        uint8 = 1
+	ProtoICMP6       uint8 = 58
+	ICMPEchoRequest  uint8 = 8
+	ICMP6EchoRequest uint8 = 128
 )
 
 // CT is a fact that connection tracking knows of a packet's connection.
@@ -43,6 +57,9 @@ type CT string
 const (
 	CTState  CT = "state"
 	CTStatus CT = "status"
+	// What the first packet of the connection asked for, before anything was translated.
+	CTOriginalDaddr  CT = "original ip daddr"
+	CTOriginalDaddr6 CT = "original ip6 daddr"
 )
 
 // Fib is the type of an address by the routing tables.
@@ -170,6 +187,9 @@ type DNAT struct {
 	To   Lookup
 }
 
+// DNATAddr rewrites the destination to one address, and leaves the port as it is.
+type DNATAddr struct{ To netip.Addr }
+
 // Masquerade rewrites the source to an address of this machine, and the port to a random one (fully-random).
 type Masquerade struct{}
 
@@ -223,6 +243,7 @@ func (OneOf) isStatement()      {}
 func (SetMeta) isStatement()    {}
 func (Vmap) isStatement()       {}
 func (DNAT) isStatement()       {}
+func (DNATAddr) isStatement()   {}
 func (Masquerade) isStatement() {}
 func (Reject) isStatement()     {}
 func (Update) isStatement()     {}

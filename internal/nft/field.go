@@ -19,7 +19,7 @@ func (t Type) Size() int {
 func (t Type) padded() int { return (t.Size() + 3) &^ 3 }
 
 // HostOrder reports whether a field is a number in the byte order of the machine, rather than of the network.
-func (t Type) HostOrder() bool { return t == ClassID || t == Integer }
+func (t Type) HostOrder() bool { return t == ClassID || t == Integer || t == PacketMark }
 
 // String is nft's name of the type. Integer has one in listings only.
 func (t Type) String() string {
@@ -34,6 +34,8 @@ func (t Type) String() string {
 		return "inet_service"
 	case ClassID:
 		return "classid"
+	case PacketMark:
+		return "mark"
 	default:
 		return "integer"
 	}
@@ -65,6 +67,8 @@ func (f Field) Expr() Expr {
 		return THDport
 	case ClassID:
 		return Priority
+	case PacketMark:
+		return Mark
 	default:
 		return Numgen{Mod: 2} // nft heeds the type of a field's expression, not its numbers
 	}

@@ -46,6 +46,7 @@ const (
 
 // The priorities of base chains, as nft names them.
 const (
+	PriorityMangle int32 = -150
 	PriorityDstNAT int32 = -100
 	PriorityFilter int32 = 0
 	PrioritySrcNAT int32 = 100
@@ -97,6 +98,7 @@ const (
 	InetService             // 2, a port
 	ClassID                 // 4, in the byte order of the machine; printed as major:minor in hexadecimal
 	Integer                 // 4, in the byte order of the machine; only with Like
+	PacketMark              // 4, in the byte order of the machine
 )
 
 // Element is an element of a Set.

@@ -75,6 +75,8 @@ func appendField(b []byte, t Type, v Value) []byte {
 		return strconv.AppendUint(b, uint64(r.Port()), 10)
 	case ClassID:
 		return appendClassID(b, r.Uint32())
+	case PacketMark:
+		return appendMark(b, r.Uint32())
 	default:
 		return strconv.AppendUint(b, uint64(r.Uint32()), 10)
 	}
@@ -119,6 +121,10 @@ func appendProto(b []byte, p uint8) []byte {
 		return append(b, "udp"...)
 	case 132:
 		return append(b, "sctp"...)
+	case ProtoICMP:
+		return append(b, "icmp"...)
+	case ProtoICMP6:
+		return append(b, "ipv6-icmp"...)
 	}
 	return strconv.AppendUint(b, uint64(p), 10)
 }

@@ -74,8 +74,11 @@ func whole(e Expr) Expr {
 // appendConstant prints a constant that an expression is compared with.
 func appendConstant(b []byte, with Expr, v Value) []byte {
 	r := Reader{v: v}
-	if with == NFProto {
+	switch with {
+	case NFProto:
 		return appendFamily(b, r.Proto())
+	case ICMPType, ICMP6Type:
+		return appendMessage(b, r.Proto())
 	}
 	if t, ok := typeOf(with); ok {
 		return appendField(b, t, v)
@@ -96,6 +99,14 @@ func typeOf(e Expr) (t Type, ok bool) {
 		return InetProto, true
 	}
 	return 0, false
+}
+
+// appendMessage prints the number of an ICMP message.
+func appendMessage(b []byte, n uint8) []byte {
+	if n == ICMPEchoRequest || n == ICMP6EchoRequest {
+		return append(b, "echo-request"...)
+	}
+	return strconv.AppendUint(b, uint64(n), 10)
 }
 
 func appendFamily(b []byte, p uint8) []byte {

@@ -15,6 +15,8 @@ func (c Base) priority() string {
 	switch {
 	case c.Priority == PriorityFilter:
 		return "filter"
+	case c.Priority == PriorityMangle:
+		return "mangle"
 	case c.Priority == PriorityDstNAT && c.Hook == Prerouting:
 		return "dstnat"
 	case c.Priority == PrioritySrcNAT && c.Hook == Postrouting:

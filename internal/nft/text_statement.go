@@ -27,6 +27,8 @@ func appendStatement(b []byte, s Statement) []byte {
 		return append(append(appendExpr(b, s.Key), " vmap @"...), s.Map...)
 	case DNAT:
 		return appendExpr(append(b, "dnat "+s.family()+" to "...), s.To)
+	case DNATAddr:
+		return append(b, "dnat "+DNAT{IPv6: s.To.Is6()}.family()+" to "+s.To.String()...)
 	case Masquerade:
 		return append(b, "masquerade fully-random"...)
 	case Reject:

@@ -13,12 +13,13 @@ import (
 type held struct {
 	routes  map[setKey]route
 	lists   map[listNumber]*list
+	marks   map[listNumber]uint32
 	buckets bucketTable
 	sizes   [setCount]uint32
 }
 
 func newHeld() *held {
-	return &held{routes: map[setKey]route{}, lists: map[listNumber]*list{}}
+	return &held{routes: map[setKey]route{}, lists: map[listNumber]*list{}, marks: map[listNumber]uint32{}}
 }
 
 // size takes the size that a set was made with.
@@ -38,6 +39,8 @@ func (h *held) take(set setID, e *nft.Element) {
 		if b, ok := bucketOf(e.Verdict.Chain); ok && n >= firstBucket {
 			h.buckets[n] = b
 		}
+	case set == setMarks:
+		h.marks[listNumber(key.Uint32()>>shiftList)] = data.Uint32()
 	case set.ofIPv4() == setEndpoints:
 		h.slot(listNumber(key.Uint32()>>shiftList), key.Uint32(), targetOf(set, data))
 	case set.ofIPv4() == setAffineEndpoints:
@@ -105,7 +108,7 @@ func (h *held) endpoint(n listNumber, number uint16, to netip.AddrPort) {
 // adopt numbers everything anew, and as the table has it where it has something like it. So a table that was written
 // for the same plan needs no change. Call it before anything of the Ruleset is written.
 func (r *Ruleset) adopt(h *held) {
-	r.stocks, r.dirty.table = newStocks(h.buckets), true
+	r.stocks, r.dirty.table = newStocks(r.opts, h.buckets), true
 	for n := range h.lists {
 		r.lists.last = max(r.lists.last, uint32(n)) // the numbers of those that are gone are not used again at once
 	}
@@ -113,12 +116,34 @@ func (r *Ruleset) adopt(h *held) {
 	old := r.sorted()
 	clear(r.ports)
 	r.inOrder = make([]*port, 0, len(old))
-	for _, p := range old {
-		lists := h.numbersFor(p.plan, &r.lists)
-		r.put(p.plan.ID, p.plan, lists)
-		r.release(&port{lists: lists}, r.ports[p.plan.ID])
+	numbers := h.numbers(old, r)
+	for i, p := range old {
+		r.put(p.plan.ID, p.plan, numbers[i])
+		r.release(&port{lists: numbers[i]}, r.ports[p.plan.ID])
 	}
+	r.adopted = true
 	r.grow()
+}
+
+// numbers finds the lists of all ports, and their marks, before any takes new ones.
+func (h *held) numbers(ports []*port, r *Ruleset) [][2]list {
+	all := make([][2]list, len(ports))
+	for _, mark := range h.marks {
+		r.marks.numbers.last = max(r.marks.numbers.last, r.marks.number(mark))
+	}
+	for i, p := range ports {
+		all[i] = h.numbersFor(p.plan, &r.lists)
+		for j := range all[i] {
+			l := &all[i][j]
+			if l.mark = h.marks[l.number]; r.adopted {
+				l.mark = p.lists[j].mark
+			}
+			if l.mark != 0 && !r.marks.reserve(l.mark) {
+				l.mark = 0
+			}
+		}
+	}
+	return all
 }
 
 // numbersFor finds the lists that frontends of a port lead to in the kernel, and reserves their numbers: the first port

@@ -44,9 +44,13 @@ func (s *structure) otherChains() []nft.Chain {
 		base("nat-postrouting", "a new source address", nft.NAT, nft.Postrouting, nft.PrioritySrcNAT, s.masquerade()),
 		base("filter-input", "to this node", nft.Filter, nft.Input, nft.PriorityFilter, s.input()),
 		base("filter-forward", "through this node", nft.Filter, nft.Forward, nft.PriorityFilter, s.forward()),
-		base("filter-output", "from a process of this node", nft.Filter, nft.Output, nft.PriorityFilter, s.output()),
+		base("filter-output", "from a process of this node", nft.Filter, nft.Output, s.outputPriority(), s.output()),
 	}
 	all = append(all, s.refuseChains()...)
+	if s.ipvs {
+		unserved := []nft.Rule{established(), fresh(chainGuard)}
+		all = append(all, base("filter-unserved", "to this node, and ipvs left it alone", nft.Filter, nft.Input, priorityUnserved, unserved))
+	}
 	if s.guard {
 		all = append(all, s.guardChain())
 	}
@@ -113,8 +117,16 @@ func (s *structure) balance() nft.Chain {
 	}
 	return nft.Chain{
 		Name: chainBalance, Comment: "follow the route: whose source to mark, which bucket",
-		Rules: append(rules, when{}.then(nft.Vmap{Key: routeBits(maskBucket), Map: setBuckets.name()})),
+		Rules: append(rules, s.deliver()...),
 	}
+}
+
+// deliver goes to the bucket.
+func (s *structure) deliver() []nft.Rule {
+	if s.ipvs {
+		return s.leave()
+	}
+	return []nft.Rule{when{}.then(nft.Vmap{Key: routeBits(maskBucket), Map: setBuckets.name()})}
 }
 
 // toMark marks packets for a new source address.
@@ -125,19 +137,23 @@ func (s *structure) toMark() nft.Statement {
 // external is for what clients outside can connect to, and for cluster IPs that masquerade everybody. What is refused
 // gets no mark, since others may yet send it elsewhere; where pods are refused, so are clients outside.
 func (s *structure) external() nft.Chain {
-	rules := both(func(f model.Family) nft.Rule {
-		source := append(nft.Concat{saddr(f)}, destination(f)...)
-		return ip(f).then(in(destination(f), setGuarded.of(f)), notIn(source, setAllowed.of(f)), drop())
-	})
 	return nft.Chain{
 		Name: chainExternal, Comment: "keep out who is not allowed, mark the others",
 		Rules: append(
-			rules,
+			keepOut(nil),
 			because("to be refused", when{hasRoute(maskForward, 0)}.then(back())),
 			when{hasRoute(maskMasquerade, uint32(masqueradeNode))}.then(goTo(chainExternalLocal)),
 			when{}.then(s.toMark()),
 		),
 	}
+}
+
+// keepOut drops what comes from none of the source ranges of an address that has some.
+func keepOut(of when) []nft.Rule {
+	return both(func(f model.Family) nft.Rule {
+		source := append(nft.Concat{saddr(f)}, destination(f)...)
+		return ip(f).and(of...).then(in(destination(f), setGuarded.of(f)), notIn(source, setAllowed.of(f)), drop())
+	})
 }
 
 // externalLocal is for the policy Local, by which clients outside fare differently from pods and this node. Who is a pod
@@ -152,10 +168,18 @@ func (s *structure) externalLocal() nft.Chain {
 		c.Rules = append(
 			c.Rules,
 			ip(f).and(tests...).then(nft.FibIsLocal{Of: nft.FibSaddr}, s.toMark(), back()),
-			ip(f).and(tests...).then(goTo(named(chainOutside, f))),
 		)
+		c.Rules = append(c.Rules, s.sendOutside(f, ip(f).and(tests...))...)
 	}
 	return c
+}
+
+// sendOutside has clients outside have a route of their own.
+func (s *structure) sendOutside(f model.Family, outside when) []nft.Rule {
+	if s.ipvs {
+		return []nft.Rule{outside.then(jump(named(chainOutside, f))), outside.then(toVirtual())}
+	}
+	return []nft.Rule{outside.then(goTo(named(chainOutside, f)))}
 }
 
 // outside finds the route of clients outside, for a frontend where it differs. An address that has none is a node's:
@@ -174,6 +198,9 @@ func (s *structure) masquerade() []nft.Rule {
 	marked := nft.Is{Left: nft.Bits{Of: nft.Mark, Op: nft.And, By: s.mark}, Right: nft.Value{}.Uint32(s.mark)}
 	unmark := nft.SetMeta{Meta: nft.Mark, To: nft.Bits{Of: nft.Mark, Op: nft.And, By: ^s.mark}}
 	rules := []nft.Rule{because("marked by balance or external", when{marked}.then(unmark, nft.Masquerade{}))}
+	if s.ipvs {
+		return append(rules, s.pastVirtual()...)
+	}
 	return append(rules, both(func(f model.Family) nft.Rule {
 		itself := nft.Concat{saddr(f), daddr(f), nft.L4Proto, nft.THDport}
 		return because("sent to itself", ip(f).then(status(nft.StatusDNAT), in(itself, setHairpin.of(f)), nft.Masquerade{}))

@@ -12,6 +12,8 @@ import (
 // kernel compares ports with those that it has written (see [delta]), and asks takeDirty which ones are worth comparing.
 type Ruleset struct {
 	opts Options
+	// adopted is set once the numbers of the kernel's table were taken on: then marks stay, whatever it has later.
+	adopted bool
 	// addresses are the node's own, for Trace alone.
 	addresses []netip.Addr
 
@@ -44,7 +46,7 @@ func Compile(p *plan.Plan, opts Options) *Ruleset {
 	r := &Ruleset{
 		opts: opts, structure: newStructure(&p.Node, opts), ports: make(map[plan.PortID]*port, len(p.Ports)),
 		inOrder: make([]*port, 0, len(p.Ports)),
-		stocks:  newStocks(bucketTable{}), problems: map[plan.PortID]error{},
+		stocks:  newStocks(opts, bucketTable{}), problems: map[plan.PortID]error{},
 		dirty: dirt{ports: map[plan.PortID]struct{}{}, table: true},
 	}
 	r.setNode(&p.Node)
@@ -72,7 +74,7 @@ func (r *Ruleset) setNode(n *plan.Node) {
 	if s.routed = r.structure.routed; s != r.structure {
 		r.structure, r.dirty.table = s, true
 	}
-	r.node, r.dirty.node = newNodePart(n), true
+	r.node, r.dirty.node = newNodePart(n, &r.structure), true
 }
 
 // replace compiles a Service port and puts it in the place of the old one. A nil plan takes it away.
@@ -122,7 +124,7 @@ func (r *Ruleset) settle(p *plan.Plan) {
 // sooner or later where there are many endpoints, because the table is made anew.
 func (r *Ruleset) grow() (grown bool) {
 	grown = r.sizes.grow()
-	if r.sizes.large() {
+	if r.sizes.large() && !r.structure.ipvs {
 		r.buckets.stand()
 	}
 	return grown

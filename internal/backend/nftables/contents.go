@@ -42,8 +42,17 @@ func sorted(ports map[plan.PortID]*port) []*port {
 
 // sets yields the definitions of all sets, in the order in which nft lists them.
 func (c *contents) sets(yield func(*nft.Set) bool) {
-	for _, id := range shown {
+	for id := range c.setIDs {
 		if def := sized(id, &c.sizes); !yield(&def) {
+			return
+		}
+	}
+}
+
+// setIDs yields all sets that there are, in the same order.
+func (c *contents) setIDs(yield func(setID) bool) {
+	for _, id := range shown {
+		if c.structure.has(id) && !yield(id) {
 			return
 		}
 	}
@@ -69,14 +78,19 @@ func (c *contents) chains(yield func(*nft.Chain) bool) {
 		}
 		return true
 	}
-	_ = each(c.structure.natChains()) && c.turnsChains(yield) && each(c.buckets.chains()) && each(c.structure.otherChains())
+	_ = each(c.structure.natChains()) && c.pickChains(each, yield) && each(c.structure.otherChains())
+}
+
+// pickChains yields the chains that pick an endpoint. It reports false if it was told to stop.
+func (c *contents) pickChains(each func([]nft.Chain) bool, yield func(*nft.Chain) bool) bool {
+	return c.structure.ipvs || c.turnsChains(yield) && each(c.buckets.chains())
 }
 
 // turnsChains yields the chains of lists whose endpoints take turns. It reports false if it was told to stop.
 func (c *contents) turnsChains(yield func(*nft.Chain) bool) bool {
 	for _, p := range c.ports {
 		for i := range p.lists {
-			if l := &p.lists[i]; l.bucket == bucketRoundRobin {
+			if l := &p.lists[i]; l.takesTurns() {
 				if ch := p.turnsChain(l); !yield(&ch) {
 					return false
 				}
@@ -92,6 +106,7 @@ func (c *contents) elements(set setID, refs references) iter.Seq[*nft.Element] {
 	return func(yield func(*nft.Element) bool) {
 		only := func(s setID, e *nft.Element) bool { return s != set || yield(e) }
 		switch {
+		case !c.structure.has(set):
 		case set == setBuckets:
 			c.buckets.elements(only)
 		case isOfNode(set):

@@ -114,6 +114,7 @@ func (d *delta) elements(old, now func(func(setID, *nft.Element) bool)) {
 func (p *port) sameFrontends(q *port) bool {
 	a, b := p.plan, q.plan
 	return slices.Equal(a.Frontends, b.Frontends) && slices.Equal(p.sources, q.sources) && (a.Sources == nil) == (b.Sources == nil) &&
+		p.healthCheck == q.healthCheck &&
 		p.routes(plan.ClusterIP) == q.routes(plan.ClusterIP) && p.routes(plan.ExternalIP) == q.routes(plan.ExternalIP)
 }
 

@@ -15,6 +15,7 @@ func (d *delta) list(old, now side) {
 			d.slots(old, now)
 			d.affineSlots(old, now)
 			d.affineEndpoints(old, now)
+			d.marks(old, now)
 			d.turns(old, now)
 		}
 		return
@@ -78,9 +79,25 @@ func (d *delta) affineEndpoints(old, now side) {
 	}
 }
 
+// marks collects the mark of a virtual server.
+func (d *delta) marks(old, now side) {
+	if old.mark == now.mark {
+		return
+	}
+	if old.mark != 0 {
+		d.remove[setMarks] = append(d.remove[setMarks], old.marked())
+	}
+	if now.mark != 0 {
+		d.add[setMarks] = append(d.add[setMarks], now.marked())
+	}
+	if old.mark != 0 && now.mark != 0 {
+		d.changed++
+	}
+}
+
 // turns collects the chain of a list whose endpoints take turns.
 func (d *delta) turns(old, now side) {
-	had, has := old.bucket == bucketRoundRobin, now.bucket == bucketRoundRobin
+	had, has := old.takesTurns(), now.takesTurns()
 	switch {
 	case has && !had:
 		d.newChains = append(d.newChains, now.port.turnsChain(now.list))

@@ -44,6 +44,8 @@ func (p *port) mayHave(set setID) bool {
 		return n > 0 && p.plan.Frontends[n-1].Kind == plan.NodePort
 	case setOutside, setOutsideNodePorts:
 		return differ(p.plan.External)
+	case setHealthChecks:
+		return p.healthCheck != 0
 	case setAllowed, setGuarded:
 		return p.plan.Sources != nil
 	}
@@ -74,8 +76,13 @@ func (l *list) part(set setID) (n int, element func(*list, *port, int) nft.Eleme
 	switch set {
 	case setConnections:
 		return 1, func(l *list, p *port, _ int) nft.Element { return l.connections(p.plan.ID) }
+	case setMarks:
+		if l.mark != 0 {
+			n = 1
+		}
+		return n, func(l *list, _ *port, _ int) nft.Element { return l.marked() }
 	case setRoundRobin:
-		if l.bucket == bucketRoundRobin {
+		if l.takesTurns() {
 			n = 1
 		}
 		return n, func(l *list, _ *port, _ int) nft.Element { return l.turns() }
@@ -132,6 +139,11 @@ func (l *list) connections(id plan.PortID) nft.Element {
 	return nft.Element{Key: nft.Value{}.Uint32(l.number.key()), Comment: nft.CleanComment(id.String())}
 }
 
+// marked is the element that leads to the list's virtual server.
+func (l *list) marked() nft.Element {
+	return nft.Element{Key: nft.Value{}.Uint32(l.number.key()), Data: nft.Value{}.Uint32(l.mark)}
+}
+
 // turns is the element that leads to the list's own chain.
 func (l *list) turns() nft.Element {
 	return nft.Element{
@@ -160,6 +172,10 @@ func (p *port) frontendsIn(e *nft.Element, yield func(setID, *nft.Element) bool)
 		if e.Data = rs.main.value(); !yield(all, e) || !p.guard(fe, e.Comment, yield) {
 			return
 		}
+	}
+	if p.healthCheck != 0 {
+		e.Key, e.Data = nft.Value{}.Proto(uint8(model.TCP)).Port(p.healthCheck), nft.Value{}
+		yield(setHealthChecks.of(p.family()), e)
 	}
 }
 

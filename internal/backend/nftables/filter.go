@@ -17,8 +17,8 @@ func (s *structure) input() (rules []nft.Rule) {
 		guard := ip(model.IPv4).then(lo, to(loopback4, false), noAnswer, drop())
 		rules = append(rules, because("node ports on localhost open loopback addresses to the network", guard))
 	}
-	rules = append(rules, established(), translated(), fresh(chainRefuse), fresh(chainRefuseNodePorts))
-	if s.guard {
+	rules = append(append(rules, s.settled()...), fresh(chainRefuse), fresh(chainRefuseNodePorts))
+	if s.guard && !s.ipvs {
 		rules = append(rules, fresh(chainGuard))
 	}
 	return rules
@@ -27,7 +27,7 @@ func (s *structure) input() (rules []nft.Rule) {
 // forward is for what passes through. What connection tracking calls invalid it would not translate back: the client
 // would see the endpoint's address and reset its connection (kubernetes issue 74839).
 func (s *structure) forward() []nft.Rule {
-	rules := []nft.Rule{established(), translated(), fresh(chainRefuse)}
+	rules := append(s.settled(), fresh(chainRefuse))
 	if s.guard {
 		rules = append(rules, fresh(chainGuard))
 	}
@@ -40,12 +40,24 @@ func (s *structure) forward() []nft.Rule {
 // output is for what this node sends. What it sends to itself comes by input too, where node ports are refused: the
 // guard must not be before them.
 func (s *structure) output() []nft.Rule {
-	rules := []nft.Rule{established(), translated(), fresh(chainRefuse)}
+	rules := s.settled()
+	if s.ipvs {
+		rules = append(rules, keepOut(when{state(nft.StateNew)})...) // nat comes later
+	}
+	rules = append(rules, fresh(chainRefuse))
 	if s.guard {
 		away := nft.FibIsLocal{Of: nft.FibDaddr, Not: true}
 		rules = append(rules, when{state(nft.StateNew), away}.then(jump(chainGuard)))
 	}
 	return rules
+}
+
+// settled lets pass what was decided on before.
+func (s *structure) settled() []nft.Rule {
+	if s.ipvs {
+		return []nft.Rule{established()} // ipvs comes later
+	}
+	return []nft.Rule{established(), translated()}
 }
 
 // established lets pass at once what most packets are. Whether they are translated was settled with the first one.
@@ -75,7 +87,7 @@ func (s *structure) refuseChains() []nft.Chain {
 
 // refused does what the route says, which for clients outside may be another one. A packet whose route does lead to
 // endpoints is left alone: it was sent to its own destination, an endpoint that listens at the frontend's very address,
-// which connection tracking does not call translated. Only the route is taken off it.
+// which connection tracking does not call translated, or ipvs is to send it. Only the route is taken off it.
 func (s *structure) refused() nft.Chain {
 	c := nft.Chain{Name: chainRefused, Comment: "reject or drop, if the route says so"}
 	for _, f := range model.Families {
@@ -89,9 +101,17 @@ func (s *structure) refused() nft.Chain {
 		c.Rules,
 		when{hasRoute(maskBucket, bucketReject.key())}.then(nft.Reject{}),
 		when{hasRoute(maskBucket, bucketDrop.key())}.then(drop()),
-		because("an endpoint at its own frontend", when{}.then(nft.SetMeta{Meta: nft.Priority})),
+		s.forwarded(),
 	)
 	return c
+}
+
+// forwarded is for a packet whose route leads to endpoints.
+func (s *structure) forwarded() nft.Rule {
+	if s.ipvs {
+		return because("left to ipvs", when{}.then(nft.SetMeta{Meta: nft.Priority}, accept()))
+	}
+	return because("an endpoint at its own frontend", when{}.then(nft.SetMeta{Meta: nft.Priority}))
 }
 
 // guardChain refuses what is for a cluster IP and for none of its ports, and what is for a cluster IP that nobody has.
@@ -99,6 +119,9 @@ func (s *structure) guardChain() nft.Chain {
 	c := nft.Chain{Name: chainGuard, Comment: "refuse what is for a cluster IP and no Service"}
 	for _, f := range model.Families {
 		away := nft.FibIsLocal{Of: nft.FibDaddr, Not: true}
+		if s.ipvs {
+			c.Rules = append(c.Rules, guardVirtual(f)...)
+		}
 		c.Rules = append(
 			c.Rules,
 			ip(f).then(in(daddr(f), setClusterIPs.of(f)), nft.Reject{}),

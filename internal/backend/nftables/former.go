@@ -17,7 +17,7 @@ func isNumbered(s setID) bool {
 	case setEndpoints, setAffineEndpoints:
 		return true
 	}
-	return isRoutes(s) || s == setBuckets
+	return isRoutes(s) || s == setBuckets || s == setMarks
 }
 
 // has reports whether the table has a set of ours, of any size.

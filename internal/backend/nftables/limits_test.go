@@ -130,7 +130,7 @@ func TestSizesGrow(t *testing.T) {
 // TestWeightsInTurn: slots of a list that takes turns keep the order that spaces endpoints by weight.
 func TestWeightsInTurn(t *testing.T) {
 	p, q := netip.MustParseAddrPort("10.0.0.1:80"), netip.MustParseAddrPort("10.0.0.2:80")
-	s := newStocks(bucketTable{})
+	s := newStocks(DefaultOptions(), bucketTable{})
 	var old, now list
 	id := plan.PortID{Family: model.IPv4}
 	turns := &plan.Port{ID: id, Balancing: model.BalanceRoundRobin}

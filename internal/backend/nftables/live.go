@@ -121,6 +121,7 @@ func (s structure) kin() (all []structure) {
 	vary(func(k *structure) { k.localhost = !k.localhost })
 	vary(func(k *structure) { k.guard = !k.guard })
 	vary(func(k *structure) { k.liberal = !k.liberal })
+	vary(func(k *structure) { k.ipvs = !k.ipvs })
 	vary(func(k *structure) { k.allLocal = [2]bool{!k.allLocal[0], !k.allLocal[1]} })
 	vary(func(k *structure) { k.detect = [2]plan.Detector{} })
 	for bit := range 32 {

@@ -76,6 +76,9 @@ func (l *loader) load(ctx context.Context, c *contents) error {
 		return err
 	}
 	for f := range l.clients {
+		if !c.structure.has(setAffinity) {
+			break // who picks endpoints now knows nothing of them
+		}
 		for e := range l.clients[f].elements {
 			if err := l.add(ctx, setAffinity+setID(f), e); err != nil {
 				return err

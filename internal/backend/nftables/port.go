@@ -19,6 +19,8 @@ type port struct {
 	lists [2]list
 	// sources are the clients that load balancer addresses answer, none of them within another.
 	sources []netip.Prefix
+	// healthCheck is the port at which health is asked for, of those for ipvs; 0: none.
+	healthCheck uint16
 }
 
 // list is the endpoints that one of a port's routes leads to. The zero value is a list that no route leads to.
@@ -34,6 +36,8 @@ type list struct {
 	// remembered so that it is not used again at once.
 	affine     []uint16
 	lastAffine uint16
+	// mark is the packet mark that leads to the list's virtual server, 0 if it needs none.
+	mark uint32
 }
 
 // indexOf is a list's place among a port's lists.
@@ -57,12 +61,19 @@ func (s *stocks) compilePort(p *plan.Port, old [2]list) (*port, error) {
 	if p.Sources != nil {
 		c.sources = plan.WithoutContained(p.Sources) // sets of ranges take no two that overlap
 	}
+	if s.ipvs && p.HealthCheck != nil {
+		c.healthCheck = p.HealthCheck.Port
+	}
 	for _, l := range [...]plan.List{plan.ListCluster, plan.ListLocal} {
 		if !leadsTo(p, l) {
 			continue
 		}
 		i := indexOf(l)
-		if err := s.compileList(&c.lists[i], p, p.Endpoints(l), &old[i]); err != nil {
+		err := s.compileList(&c.lists[i], p, p.Endpoints(l), &old[i])
+		if err == nil && s.ipvs && needsMark(p, l) {
+			err = s.markList(&c.lists[i], &old[i])
+		}
+		if err != nil {
 			s.release(c, &port{lists: old})
 			return nil, fmt.Errorf("compile %s (%s, %s): %w", p.ID, p.ID.Protocol, p.ID.Family, err)
 		}
@@ -77,8 +88,12 @@ func nameError(id plan.PortID, err error) error {
 
 // compileList fills in now.
 func (s *stocks) compileList(now *list, p *plan.Port, endpoints []plan.Endpoint, old *list) error {
-	turns := p.Balancing == model.BalanceRoundRobin
 	now.endpoints = endpoints
+	if s.ipvs {
+		now.slots, now.bucket = noSlots, bucketRoundRobin
+		return s.numberList(now, old)
+	}
+	turns := p.Balancing == model.BalanceRoundRobin
 	if turns && slices.ContainsFunc(endpoints, func(e plan.Endpoint) bool { return e.Weight != endpoints[0].Weight }) {
 		now.slots = orderedSlots(old.slots, plan.Spread(endpoints))
 	} else if want := plan.Repeat(endpoints); len(want) > len(endpoints) || !old.fits(want) {
@@ -87,12 +102,8 @@ func (s *stocks) compileList(now *list, p *plan.Port, endpoints []plan.Endpoint,
 	if p.Affinity > 0 && len(endpoints) <= maxAffine { // more cannot be told apart: they are balanced as if there were none
 		now.numberEndpoints(old)
 	}
-	if now.number = old.number; now.number == 0 {
-		n, err := s.lists.take()
-		if err != nil {
-			return err
-		}
-		now.number = listNumber(n)
+	if err := s.numberList(now, old); err != nil {
+		return err
 	}
 	if now.bucket = bucketRoundRobin; turns {
 		return nil
@@ -103,6 +114,22 @@ func (s *stocks) compileList(now *list, p *plan.Port, endpoints []plan.Endpoint,
 	}
 	return nil
 }
+
+// noSlots are those of a list that ipvs picks from.
+var noSlots = []netip.AddrPort{}
+
+// numberList gives a list the number that it had, or a new one.
+func (s *stocks) numberList(now, old *list) error {
+	if now.number = old.number; now.number != 0 {
+		return nil
+	}
+	n, err := s.lists.take()
+	now.number = listNumber(n)
+	return err
+}
+
+// takesTurns reports whether a list has a chain of its own.
+func (l *list) takesTurns() bool { return l.bucket == bucketRoundRobin && l.slotCount() > 0 }
 
 // affinity is how long clients of a list keep their endpoint; 0: they do not.
 func (l *list) affinity(p *plan.Port) time.Duration {
@@ -149,11 +176,21 @@ func (l *list) find(a netip.AddrPort) (int, bool) {
 type stocks struct {
 	lists   numbers
 	buckets *buckets
+	marks   marks
+	ipvs    bool // picks endpoints: there are no buckets then
 }
 
 // newStocks are full, but for the buckets that are known.
-func newStocks(known bucketTable) stocks {
-	return stocks{lists: numbers{max: maxList}, buckets: newBuckets(known)}
+func newStocks(o Options, known bucketTable) stocks {
+	s := stocks{
+		lists: numbers{max: maxList}, ipvs: o.Deliver == DeliverIPVS,
+		marks: marks{numbers: numbers{max: maxMark}, masquerade: 1 << o.MasqueradeBit},
+	}
+	if s.ipvs {
+		known = bucketTable{}
+	}
+	s.buckets = newBuckets(known)
+	return s
 }
 
 // release gives back what p has, except for the numbers of lists that next, which may be nil, has too.
@@ -166,6 +203,9 @@ func (s *stocks) release(p, next *port) {
 		s.buckets.drop(l.bucket)
 		if next == nil || next.lists[i].number != l.number {
 			s.lists.give(uint32(l.number))
+		}
+		if l.mark != 0 && (next == nil || next.lists[i].mark != l.mark) {
+			s.marks.give(l.mark)
 		}
 	}
 }

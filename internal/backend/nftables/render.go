@@ -16,7 +16,7 @@ func (r *Ruleset) Render(w io.Writer) error {
 		chains []nft.Chain
 		byName = map[string]setID{}
 	)
-	for _, id := range shown {
+	for id := range c.setIDs {
 		def := sized(id, &c.sizes)
 		defs, byName[def.Name] = append(defs, def), id
 	}

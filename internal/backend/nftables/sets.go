@@ -28,6 +28,8 @@ const (
 	setOutsideNodePorts
 	setServices
 	setNodePorts
+	setOwnAddresses
+	setHealthChecks
 	bothFamilies
 )
 
@@ -36,6 +38,7 @@ const (
 	setConnections = bothFamilies + iota
 	setRoundRobin
 	setBuckets
+	setMarks
 	setCount
 )
 
@@ -132,6 +135,7 @@ func definitions(f model.Family) []definition {
 			"number of an endpoint → endpoint",
 		},
 		{setAffinity, "affinity", clients, "list . client → number of the endpoint that it had"},
+		{setMarks, "marks", nft.Set{Key: fields(number), Data: fields(nft.Field{Type: nft.PacketMark})}, "list → mark of its virtual server"},
 		{setConnections, "connections", nft.Set{Key: fields(number), Counter: true}, "new connections of each list"},
 		{
 			setRoundRobin, "round-robin",
@@ -147,5 +151,7 @@ func definitions(f model.Family) []definition {
 			nft.Set{Key: fields(addr), Interval: true},
 			"ranges of cluster IPs: what is for none is dropped (guard)",
 		},
+		{setHealthChecks, "health-checks", nft.Set{Key: fields(proto, port)}, "answer at addresses of Services, too (guard)"},
+		{setOwnAddresses, "own-addresses", nft.Set{Key: fields(addr)}, "of the node, Services or not (guard)"},
 	}
 }

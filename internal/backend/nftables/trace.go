@@ -2,17 +2,30 @@ package nftables
 
 import (
 	"bytes"
+	"net/netip"
 
+	"sluice/internal/model"
 	"sluice/internal/nft"
 	"sluice/internal/plan"
 	"sluice/internal/trace"
 	"sluice/internal/trace/nftwalk"
 )
 
-// Trace walks a new connection's first packet through the table.
+// Trace walks a new connection's first packet through the table. With [DeliverIPVS] it meets no virtual servers.
 func (r *Ruleset) Trace(pkt plan.Packet) trace.Result {
+	return r.TraceBalanced(pkt, func(netip.AddrPort, model.Protocol, uint32) ([]plan.Endpoint, bool) { return nil, false })
+}
+
+// TraceBalanced is Trace where ipvs has virtual servers: pick has the endpoints of the one for an address or, before
+// that, for a packet mark, and reports false if there is none. All addresses of Services but the node's own are on its
+// device.
+func (r *Ruleset) TraceBalanced(pkt plan.Packet, pick func(to netip.AddrPort, p model.Protocol, mark uint32) ([]plan.Endpoint, bool)) trace.Result {
+	t := newWalked(r.contents())
 	host := nftwalk.Host{Addrs: r.addresses, RouteLocalnet: r.structure.localhost}
-	return nftwalk.Walk(newWalked(r.contents()), pkt, host)
+	if r.structure.ipvs {
+		host.IPVS = &nftwalk.IPVS{Has: t.hasAddress, Pick: pick}
+	}
+	return nftwalk.Walk(t, pkt, host)
 }
 
 // walked is contents as the walk sees them. Elements are looked up in an index of their set, made when it is first asked
@@ -30,7 +43,7 @@ func newWalked(c *contents) *walked {
 	for ch := range c.chains {
 		t.chains = append(t.chains, ch)
 	}
-	for id := range setCount {
+	for id := range c.setIDs {
 		t.sets[id] = sized(id, &c.sizes)
 		t.byName[id.name()] = id
 	}
@@ -39,6 +52,14 @@ func newWalked(c *contents) *walked {
 
 // Chains are all chains.
 func (t *walked) Chains() []*nft.Chain { return t.chains }
+
+// hasAddress reports whether some Service has an address.
+func (t *walked) hasAddress(a netip.Addr) bool {
+	f := model.FamilyOf(a)
+	_, cluster := t.Find(setClusterIPs.of(f).name(), nft.Value{}.Addr(a))
+	_, external := t.Find(setExternalIPs.of(f).name(), nft.Value{}.Addr(a))
+	return cluster || external
+}
 
 // Chain finds a chain.
 func (t *walked) Chain(name string) *nft.Chain {

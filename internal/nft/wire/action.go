@@ -71,6 +71,22 @@ func (c *coder) dnat(s nft.DNAT) {
 	})
 }
 
+func (c *coder) dnatAddr(s nft.DNATAddr) {
+	family := nft.ProtoIPv4
+	if s.To.Is6() {
+		family = nft.ProtoIPv6
+	}
+	c.expr("immediate", func(a *attrs) {
+		a.uint32(immediateDreg, firstRegister.number())
+		a.data(immediateData, s.To.AsSlice())
+	})
+	c.expr("nat", func(a *attrs) {
+		a.uint32(natType, natDNAT)
+		a.uint32(natFamily, uint32(family))
+		a.uint32(natAddrMin, firstRegister.number())
+	})
+}
+
 // reject takes the family's own ICMP if the rule has tested the family, as nft does.
 func (c *coder) reject() {
 	kind, code := uint32(unreachable), uint8(icmpPort)

@@ -20,8 +20,10 @@ const (
 	payloadOffset = 3
 	payloadLen    = 4
 
-	ctDreg = 1
-	ctKey  = 2
+	ctDreg      = 1
+	ctKey       = 2
+	ctDirection = 3
+	original    = 0 // IP_CT_DIR_ORIGINAL
 
 	fibDreg   = 1
 	fibResult = 2
@@ -83,10 +85,7 @@ func (c *coder) load(e nft.Expr, r register) (words int) {
 		c.payload(p, p.size, r)
 		return wordsOf(p.size)
 	case nft.CT:
-		c.expr("ct", func(a *attrs) {
-			a.uint32(ctKey, ctOf(e))
-			a.uint32(ctDreg, r.number())
-		})
+		return c.fact(factOf(e), r)
 	case nft.Fib:
 		c.fib(e, r)
 	case nft.Numgen:
@@ -120,6 +119,18 @@ func (c *coder) payload(p payload, n int, r register) {
 		a.uint32(payloadOffset, p.offset)
 		a.uint32(payloadLen, uint32(n))
 	})
+}
+
+// fact loads a fact about the connection.
+func (c *coder) fact(f fact, r register) (words int) {
+	c.expr("ct", func(a *attrs) {
+		a.uint32(ctKey, f.key)
+		a.uint32(ctDreg, r.number())
+		if f.original {
+			a.uint8(ctDirection, original)
+		}
+	})
+	return wordsOf(f.size)
 }
 
 func (c *coder) fib(e nft.Fib, r register) {

@@ -39,8 +39,8 @@ type payload struct {
 
 func payloadOf(p nft.Payload) payload {
 	const (
-		network, transport = 1, 2
-		th, ip, ip6        = 11, 12, 13
+		network, transport       = 1, 2
+		icmp, th, ip, ip6, icmp6 = 4, 11, 12, 13, 14
 	)
 	switch p {
 	case nft.IPSaddr:
@@ -55,21 +55,36 @@ func payloadOf(p nft.Payload) payload {
 		return payload{transport, 0, 2, th, 1}
 	case nft.THDport:
 		return payload{transport, 2, 2, th, 2}
+	case nft.ICMPType:
+		return payload{transport, 0, 1, icmp, 1}
+	case nft.ICMP6Type:
+		return payload{transport, 0, 1, icmp6, 1}
 	}
 	panicUnknown("field", p)
 	return payload{}
 }
 
-// ctOf is a fact about a connection: enum nft_ct_keys.
-func ctOf(c nft.CT) uint32 {
+// fact is a fact about a connection: enum nft_ct_keys, and its size in bytes.
+type fact struct {
+	key  uint32
+	size int
+	// original is set if it is one of either direction, and that of the first packet is meant.
+	original bool
+}
+
+func factOf(c nft.CT) fact {
 	switch c {
 	case nft.CTState:
-		return 0
+		return fact{0, 4, false}
 	case nft.CTStatus:
-		return 2
+		return fact{2, 4, false}
+	case nft.CTOriginalDaddr:
+		return fact{20, 4, true}
+	case nft.CTOriginalDaddr6:
+		return fact{22, 16, true}
 	}
 	panicUnknown("fact of a connection", c)
-	return 0
+	return fact{}
 }
 
 // numgenWay is enum nft_ng_types.

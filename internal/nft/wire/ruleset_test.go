@@ -124,6 +124,8 @@ func proxy() *ruleset {
 		nft.Element{Key: val().Uint32(3 << 2), Verdict: to("random-2")}, nft.Element{Key: val().Uint32(2 << 2), Verdict: to("round-robin")})
 	r.add(nft.Set{Name: "round-robin", Key: []nft.Field{classid}, Verdicts: true},
 		nft.Element{Key: val().Uint32(8 << 12), Verdict: to("round-robin-8")})
+	r.add(nft.Set{Name: "marks", Key: []nft.Field{classid}, Data: []nft.Field{{Type: nft.PacketMark}}},
+		nft.Element{Key: val().Uint32(8 << 12), Data: val().Uint32(0x2001)})
 	r.addChains()
 	return r
 }
@@ -218,6 +220,7 @@ func (r *ruleset) addChains() {
 	}
 	r.balanceChains()
 	r.spreadChains()
+	r.virtualChains()
 }
 
 func (r *ruleset) filterChains() {
@@ -296,6 +299,28 @@ func (r *ruleset) spreadChains() {
 	}
 	r.chain("round-robin", nil, rule(nft.Vmap{Key: listOf, Map: "round-robin"}))
 	r.chain("round-robin-8", nil, append([]nft.Rule{count}, both(func(f family) []nft.Rule { return spread(f, true) })...)...)
+}
+
+// virtualChains have what only packets for virtual servers need, and those that ask whether there is somebody.
+func (r *ruleset) virtualChains() {
+	marked := nft.Is{Left: nft.Bits{Of: nft.Mark, Op: nft.And, By: 0xffffe000}, Right: val().Uint32(0x2000)}
+	r.chain("to-mark", &nft.Base{Type: nft.Filter, Hook: nft.Output, Priority: nft.PriorityMangle},
+		rule(nft.SetMeta{Meta: nft.Mark, To: nft.Lookup{Key: listOf, Map: "marks"}}), rule(marked, nft.SetMeta{Meta: nft.Mark}))
+	r.chain("past-ipvs", &nft.Base{Type: nft.Filter, Hook: nft.Input, Priority: 110})
+	asked := []nft.CT{nft.CTOriginalDaddr, nft.CTOriginalDaddr6}
+	for i, f := range families {
+		itself := nft.Concat{f.saddr, asked[i], nft.L4Proto, nft.THDport}
+		r.chain("asked"+f.digit, nil, rule(f.is(), nft.In{Left: itself, Not: true, Set: "hairpin" + f.digit}, drop))
+	}
+	r.chain("ping", &nft.Base{Type: nft.NAT, Hook: nft.Prerouting, Priority: nft.PriorityDstNAT},
+		rule(families[0].is(), echoRequest(nft.ProtoICMP), nft.Is{Left: nft.ICMPType, Right: val().Proto(nft.ICMPEchoRequest)},
+			nft.In{Left: nft.IPDaddr, Set: "cluster-ips4"}, nft.DNATAddr{To: families[0].node}),
+		rule(families[1].is(), echoRequest(nft.ProtoICMP6), nft.Is{Left: nft.ICMP6Type, Right: val().Proto(nft.ICMP6EchoRequest)},
+			nft.In{Left: nft.IP6Daddr, Set: "cluster-ips6"}, nft.DNATAddr{To: families[1].node}))
+}
+
+func echoRequest(protocol uint8) nft.Statement {
+	return nft.Is{Left: nft.L4Proto, Right: val().Proto(protocol)}
 }
 
 func spread(f family, inc bool) []nft.Rule {

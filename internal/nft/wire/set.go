@@ -106,6 +106,7 @@ func typeNumber(fields []nft.Field) (n uint32) {
 // typeNumbers are nft's numbers of types, enum datatypes.
 var typeNumbers = [...]uint32{
 	nft.Integer: 4, nft.IPv4Addr: 7, nft.IPv6Addr: 8, nft.InetProto: 12, nft.InetService: 13, nft.ClassID: 23,
+	nft.PacketMark: 19,
 }
 
 // keyLen is the length of a key or data in bytes. A field alone is not padded.

@@ -43,6 +43,8 @@ func (c *coder) statement(s nft.Statement) {
 		c.vmap(s)
 	case nft.DNAT:
 		c.dnat(s)
+	case nft.DNATAddr:
+		c.dnatAddr(s)
 	case nft.Masquerade:
 		c.expr("masq", func(a *attrs) { a.uint32(masqFlags, fullyRandom) })
 	case nft.Reject:

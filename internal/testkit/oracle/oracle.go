@@ -28,15 +28,15 @@ func Check[R Rules](t *testing.T, compile func(*plan.Plan) R, text func(rapid.TB
 		r := compile(p)
 		for range 100 { // with the 100 checks that rapid makes unless told otherwise: 10,000 packets
 			pkt := gen.Packet(t, p)
-			if want, got := decided(p.Decide(pkt)), r.Trace(pkt); !same(want, got) {
+			if want, got := Decided(p.Decide(pkt)), r.Trace(pkt); !Same(want, got) {
 				t.Fatalf("%+v\nplan: %s\nrules: %s %s\n%s\n%s", pkt, Short(want), Short(got), got.Error, Steps(got), text(t, r))
 			}
 		}
 	})
 }
 
-// decided is the plan's answer in the form of a trace.
-func decided(d plan.Decision) (r trace.Result) {
+// Decided is the plan's answer in the form of a trace.
+func Decided(d plan.Decision) (r trace.Result) {
 	r.Verdict = trace.Verdict(d.Action.String())
 	for _, target := range d.Targets {
 		r.Endpoints = append(r.Endpoints, trace.Endpoint{
@@ -47,8 +47,8 @@ func decided(d plan.Decision) (r trace.Result) {
 	return r
 }
 
-// same reports whether a walk came to what is wanted, and to nothing else.
-func same(want, got trace.Result) bool {
+// Same reports whether a walk came to what is wanted, and to nothing else.
+func Same(want, got trace.Result) bool {
 	if got.Verdict != want.Verdict || got.Uncertain || got.Error != "" || len(got.Alternatives) > 0 {
 		return false
 	}

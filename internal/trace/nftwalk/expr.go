@@ -29,6 +29,8 @@ func (w *walker) eval(p *passage, e nft.Expr, s state) values {
 		return w.meta(e, s)
 	case nft.Payload:
 		return w.payload(e, s)
+	case nft.CT:
+		return w.asked(e)
 	case nft.Numgen:
 		return w.numgen(e)
 	case nft.Bits:
@@ -82,6 +84,19 @@ func (w *walker) payload(field nft.Payload, s state) values {
 		return one(nft.Value{}.Port(s.dst.Port()))
 	}
 	return values{unknown: true} // nobody said which port the client has
+}
+
+// asked is what the connection asked for, before anything was translated.
+func (w *walker) asked(c nft.CT) values {
+	to := w.pkt.To.Addr()
+	switch c {
+	case nft.CTOriginalDaddr, nft.CTOriginalDaddr6:
+		if to.Is4() == (c == nft.CTOriginalDaddr) {
+			return one(nft.Value{}.Addr(to))
+		}
+		return nothing
+	}
+	return values{unknown: true}
 }
 
 // numgen is every number, as likely as the others. Packets that are counted are spread evenly, too.

@@ -1,6 +1,7 @@
 package nftwalk
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -45,6 +46,8 @@ func (w *walker) action(s nft.Statement, p *passage) {
 		})
 	case nft.DNAT:
 		w.dnat(s, p)
+	case nft.DNATAddr:
+		w.dnatAddr(s, p)
 	case nft.Masquerade:
 		p.words.say("the source becomes ", "an address of this node")
 		for _, part := range p.take().Each(func(st state) state { st.snat = true; return st }).Parts() {
@@ -164,4 +167,13 @@ func (w *walker) dnat(s nft.DNAT, p *passage) {
 		p.words.say("the destination becomes ", st.dst.String()+comment(e))
 		p.send(translated, st, share)
 	})
+}
+
+func (w *walker) dnatAddr(s nft.DNATAddr, p *passage) {
+	p.words.say("the destination becomes ", s.To.String())
+	for _, part := range p.take().Parts() {
+		st := part.State
+		st.dst, st.dnat = netip.AddrPortFrom(s.To, st.dst.Port()), true
+		p.send(translated, st, part.Share)
+	}
 }

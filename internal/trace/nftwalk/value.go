@@ -46,7 +46,7 @@ func (w *walker) connection(c nft.CT, s state) uint32 {
 	switch {
 	case c == nft.CTState:
 		return nft.StateNew
-	case s.dst != w.pkt.To:
+	case s.dnat && s.dst != w.pkt.To:
 		return nft.StatusDNAT
 	}
 	return 0

@@ -3,6 +3,7 @@ package nftwalk
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"net/netip"
 	"slices"
 
@@ -28,6 +29,7 @@ type state struct {
 	dst            netip.AddrPort
 	mark, priority uint32
 	dnat, snat     bool // the destination, the source was translated
+	balanced       bool // by ipvs
 }
 
 type flow = weigh.Flow[state]
@@ -64,27 +66,39 @@ func (w *walker) run() {
 	w.in = w.pkt.Interface
 	f = w.walkHook(nft.Prerouting, f)
 	here, on := f.Divide(w.isHere)
-	w.left.AddAll(w.walkHook(nft.Input, here))
+	w.walkInput(here)
 	on = w.walkHook(nft.Forward, on)
 	w.left.AddAll(w.walkHook(nft.Postrouting, on))
 }
 
+// walkInput goes through the hook of what is for the node.
+func (w *walker) walkInput(f flow) {
+	here, sent := w.pastIPVS(nft.Input, f)
+	w.left.AddAll(here)
+	w.left.AddAll(w.walkHook(nft.Postrouting, sent))
+}
+
 // runLocal is the way of a packet from a process. One that is for the node itself leaves and comes in again, by lo.
 func (w *walker) runLocal(f flow) {
-	f = w.walkHook(nft.Output, f)
+	f, sent := w.pastIPVS(nft.Output, f)
+	f.AddAll(sent)
 	f = w.walkHook(nft.Postrouting, f)
 	here, gone := f.Divide(w.isHere)
 	w.left.AddAll(gone)
 	w.in, w.looped = "lo", true
-	here = w.walkHook(nft.Prerouting, here)
-	w.left.AddAll(w.walkHook(nft.Input, here))
+	w.walkInput(w.walkHook(nft.Prerouting, here))
 }
 
 func (w *walker) isHere(s state) bool { return w.host.local(s.dst.Addr()) }
 
 // walkHook goes through the base chains of a hook, and returns what they let pass.
 func (w *walker) walkHook(h nft.Hook, f flow) flow {
-	for _, c := range w.baseChains(h) {
+	return w.walkBetween(h, math.MinInt32, math.MaxInt32, f)
+}
+
+// walkBetween goes through the base chains of a hook from one priority to another.
+func (w *walker) walkBetween(h nft.Hook, from, to int32, f flow) flow {
+	for _, c := range w.baseChains(h, from, to) {
 		if !f.Empty() {
 			f = w.walkBase(c, f)
 		}
@@ -92,9 +106,9 @@ func (w *walker) walkHook(h nft.Hook, f flow) flow {
 	return f
 }
 
-func (w *walker) baseChains(h nft.Hook) (chains []*nft.Chain) {
+func (w *walker) baseChains(h nft.Hook, from, to int32) (chains []*nft.Chain) {
 	for _, c := range w.rules.Chains() {
-		if c.Base != nil && c.Base.Hook == h {
+		if c.Base != nil && c.Base.Hook == h && c.Base.Priority >= from && c.Base.Priority <= to {
 			chains = append(chains, c)
 		}
 	}
@@ -116,7 +130,7 @@ func (w *walker) walkBase(c *nft.Chain, f flow) flow {
 
 func (w *walker) translated(h nft.Hook, s state) bool {
 	if h == nft.Prerouting || h == nft.Output {
-		return w.looped || s.dnat
+		return w.looped || s.dnat || s.balanced
 	}
 	return w.looped || s.snat
 }
@@ -160,7 +174,7 @@ func (w *walker) fail(text string) {
 func (w *walker) result() trace.Result {
 	ends := weigh.Ends{Rejected: w.rejected, Dropped: w.dropped}
 	for _, p := range w.left.Parts() {
-		if p.State.dnat {
+		if p.State.dnat || p.State.balanced {
 			ends.Translated.Add(weigh.Arrival{At: p.State.dst, Masquerade: p.State.snat}, p.Share)
 		} else {
 			ends.Untouched += p.Share

@@ -1,0 +1,115 @@
+package nftables
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"sluice/internal/backend"
+	"sluice/internal/plan"
+)
+
+// marks gives out the packet marks that lead to virtual servers, as numbers gives out numbers: each is one bit that is
+// set and maxMark's, which make room for the bit that masquerades. A small number alone might as well be somebody
+// else's mark, and ipvs would take all packets that are for this node and have it.
+type marks struct {
+	numbers numbers
+	// masquerade is the bit.
+	masquerade uint32
+}
+
+var errNoMark = errors.New("too many Service ports with externalTrafficPolicy Local")
+
+const (
+	maxMark  uint32 = 1<<13 - 1
+	baseMark uint32 = 1 << 13
+)
+
+// of is the mark of a number.
+func (m *marks) of(n uint32) uint32 {
+	low := m.masquerade - 1
+	n |= baseMark
+	return n&low | n&^low<<1
+}
+
+// others are the bits that are the same in all marks.
+func (m *marks) others() uint32 { return ^(m.of(0) ^ m.of(maxMark)) }
+
+// number is that of a mark, 0 if it is none of these.
+func (m *marks) number(mark uint32) uint32 {
+	low := m.masquerade - 1
+	if n := mark&low | mark>>1&^low; m.of(n&maxMark) == mark {
+		return n & maxMark
+	}
+	return 0
+}
+
+func (m *marks) take() (uint32, error) {
+	n, err := m.numbers.take()
+	if err != nil {
+		return 0, errNoMark
+	}
+	return m.of(n), nil
+}
+
+// reserve takes a mark that somebody has in the kernel. It reports false if it is none or given out already.
+func (m *marks) reserve(mark uint32) bool { return m.numbers.reserve(m.number(mark)) }
+
+func (m *marks) give(mark uint32) { m.numbers.give(m.number(mark)) }
+
+// needsMark reports whether clients outside are sent to l by way of a virtual server of its own.
+func needsMark(p *plan.Port, l plan.List) bool {
+	r := p.External[plan.ClientOutside]
+	return r.Action == plan.Forward && r.List == l && differ(p.External) &&
+		slices.ContainsFunc(p.Frontends, func(f plan.Frontend) bool { return f.Kind != plan.ClusterIP })
+}
+
+// markList gives a list the mark that it had, or a new one.
+func (s *stocks) markList(now, old *list) (err error) {
+	if now.mark = old.mark; now.mark == 0 {
+		now.mark, err = s.marks.take()
+	}
+	return err
+}
+
+// Mark is the packet mark of a Service port's clients outside that are sent to endpoints of their own: that of the
+// virtual server which is to have these. It reports false if there are none. It stays as long as the Service port needs
+// it, once the Ruleset was adopted; see [Backend.Adopt].
+func (r *Ruleset) Mark(id plan.PortID) (mark uint32, ok bool) {
+	p := r.ports[id]
+	if p == nil {
+		return 0, false
+	}
+	for i := range p.lists {
+		mark |= p.lists[i].mark // one of them at most has one
+	}
+	return mark, mark != 0
+}
+
+// Adopt has a Ruleset that is about to be applied for the first time take on the numbers of the kernel's table, as Apply
+// would: so that marks are known before anything is written. It writes nothing, and is to be called by who needs them.
+func (b *Backend) Adopt(ctx context.Context, r backend.Ruleset) error {
+	rs, ok := r.(*Ruleset)
+	if !ok {
+		return fmt.Errorf("adopt: %T is not a ruleset of mode nftables", r)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if rs.adopted {
+		return nil
+	}
+	if err := b.open(); err != nil {
+		return err
+	}
+	a := &run{Backend: b, rules: rs, result: &backend.Result{}}
+	have, err := a.readFrame(ctx)
+	if err != nil {
+		return err
+	}
+	if have != nil {
+		err = a.adopt(ctx, have, map[setID]*listing{})
+	}
+	rs.adopted = err == nil
+	return err
+}
