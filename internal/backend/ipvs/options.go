@@ -41,7 +41,7 @@ type Delivery interface {
 	// they are treated as pods are. Applying the Ruleset may change it once, when it takes over numbers that the kernel
 	// has: it is asked before, and again after.
 	Mark(plan.PortID) (mark uint32, ok bool)
-	// TraceDelivery is Trace by way of virtual servers: it asks servers for the endpoints of the one at an address, or of
-	// a mark that is not 0. None: there is no such virtual server.
-	TraceDelivery(pkt plan.Packet, servers func(to netip.AddrPort, protocol model.Protocol, mark uint32) []plan.Endpoint) trace.Result
+	// TraceBalanced is Trace by way of virtual servers: it asks pick for the endpoints of the one at an address, or of a
+	// mark that is not 0. Not ok: there is no such virtual server.
+	TraceBalanced(pkt plan.Packet, pick func(to netip.AddrPort, protocol model.Protocol, mark uint32) ([]plan.Endpoint, bool)) trace.Result
 }
