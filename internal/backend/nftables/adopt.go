@@ -39,7 +39,7 @@ func (h *held) take(set setID, e *nft.Element) {
 		if b, ok := bucketOf(e.Verdict.Chain); ok && n >= firstBucket {
 			h.buckets[n] = b
 		}
-	case set == setMarks:
+	case set.ofIPv4() == setMarks:
 		h.marks[listNumber(key.Uint32()>>shiftList)] = data.Uint32()
 	case set.ofIPv4() == setEndpoints:
 		h.slot(listNumber(key.Uint32()>>shiftList), key.Uint32(), targetOf(set, data))
@@ -112,11 +112,14 @@ func (r *Ruleset) adopt(h *held) {
 	for n := range h.lists {
 		r.lists.last = max(r.lists.last, uint32(n)) // the numbers of those that are gone are not used again at once
 	}
+	for _, mark := range h.marks {
+		r.marks.numbers.last = max(r.marks.numbers.last, r.marks.number(mark))
+	}
 	r.sizes = sizes{size: h.sizes}
 	old := r.sorted()
 	clear(r.ports)
 	r.inOrder = make([]*port, 0, len(old))
-	numbers := h.numbers(old, r)
+	numbers := r.numbersOf(h, old)
 	for i, p := range old {
 		r.put(p.plan.ID, p.plan, numbers[i])
 		r.release(&port{lists: numbers[i]}, r.ports[p.plan.ID])
@@ -125,25 +128,26 @@ func (r *Ruleset) adopt(h *held) {
 	r.grow()
 }
 
-// numbers finds the lists of all ports, and their marks, before any takes new ones.
-func (h *held) numbers(ports []*port, r *Ruleset) [][2]list {
+// numbersOf finds the lists of all ports, and their marks, before any port takes new ones.
+func (r *Ruleset) numbersOf(h *held, ports []*port) [][2]list {
 	all := make([][2]list, len(ports))
-	for _, mark := range h.marks {
-		r.marks.numbers.last = max(r.marks.numbers.last, r.marks.number(mark))
-	}
 	for i, p := range ports {
 		all[i] = h.numbersFor(p.plan, &r.lists)
 		for j := range all[i] {
-			l := &all[i][j]
-			if l.mark = h.marks[l.number]; r.adopted {
-				l.mark = p.lists[j].mark
-			}
-			if l.mark != 0 && !r.marks.reserve(l.mark) {
-				l.mark = 0
-			}
+			r.keepMark(&all[i][j], h.marks[all[i][j].number], p.lists[j].mark)
 		}
 	}
 	return all
+}
+
+// keepMark has a list keep the mark that it has in the kernel, or, once anybody may know them, in the Ruleset.
+func (r *Ruleset) keepMark(l *list, inKernel, here uint32) {
+	if l.mark = inKernel; r.adopted {
+		l.mark = here
+	}
+	if !r.marks.reserve(l.mark) {
+		l.mark = 0
+	}
 }
 
 // numbersFor finds the lists that frontends of a port lead to in the kernel, and reserves their numbers: the first port

@@ -83,12 +83,12 @@ func TestAdopt(t *testing.T) {
 			s.change(t)
 			k.sync(t, s.rules, func(plan.PortID) bool { return false })
 		}
-		again := Compile(s.Plan(), DefaultOptions())
+		again := Compile(s.Plan(), s.opts)
 		if n := k.catchUp(t, again); n != 0 {
 			t.Fatalf("%d objects written for the same plan", n)
 		}
 		s.Update(gen.Delta(t))
-		again = Compile(s.Plan(), DefaultOptions())
+		again = Compile(s.Plan(), s.opts)
 		k.catchUp(t, again)
 		k.check(t, again.contents())
 	})

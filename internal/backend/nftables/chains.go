@@ -177,7 +177,7 @@ func (s *structure) externalLocal() nft.Chain {
 // sendOutside has clients outside have a route of their own.
 func (s *structure) sendOutside(f model.Family, outside when) []nft.Rule {
 	if s.ipvs {
-		return []nft.Rule{outside.then(jump(named(chainOutside, f))), outside.then(toVirtual())}
+		return []nft.Rule{outside.then(jump(named(chainOutside, f))), outside.then(toVirtual(f))}
 	}
 	return []nft.Rule{outside.then(goTo(named(chainOutside, f)))}
 }

@@ -48,7 +48,7 @@ func (d *delta) tooMany(more int) bool {
 func (d *delta) take(set setID, e *nft.Element) {
 	switch {
 	case d.tooMany(1):
-	case set.ofIPv4() == setEndpoints, set.ofIPv4() == setAffineSlots, set == setRoundRobin, set == setBuckets:
+	case set.ofIPv4() == setEndpoints, set.ofIPv4() == setAffineSlots, set.ofIPv4() == setMarks, set == setRoundRobin, set == setBuckets:
 		d.last[set] = append(d.last[set], *e)
 	default:
 		d.remove[set] = append(d.remove[set], *e)

@@ -29,7 +29,7 @@ func TestUpdate(t *testing.T) {
 			}
 			k.sync(t, s.rules, s.drawHeld(t, k))
 			k.check(t, k.contents(s.rules))
-			if diff := cmp.Diff(meaning(Compile(s.Plan(), DefaultOptions())), meaning(s.rules)); diff != "" {
+			if diff := cmp.Diff(meaning(Compile(s.Plan(), s.opts)), meaning(s.rules)); diff != "" {
 				t.Fatalf("-compiled +updated:\n%s", diff)
 			}
 		}
@@ -44,6 +44,7 @@ func TestUpdate(t *testing.T) {
 // scene is a plan that changes, and its Ruleset.
 type scene struct {
 	*plan.Planner
+	opts  Options
 	rules *Ruleset
 }
 
@@ -51,7 +52,8 @@ func newScene(t *rapid.T) *scene {
 	p := plan.NewPlanner(gen.Config(t))
 	p.SetHost(gen.Host(t))
 	p.Update(model.Delta(*gen.Snapshot(t)))
-	return &scene{p, Compile(p.Plan(), DefaultOptions())}
+	opts := rapid.SampledFrom([]Options{DefaultOptions(), ipvsOptions()}).Draw(t, "options")
+	return &scene{p, opts, Compile(p.Plan(), opts)}
 }
 
 func (s *scene) change(t *rapid.T) {
@@ -126,7 +128,7 @@ func (r *Ruleset) means(set setID, e *nft.Element, names map[listNumber]string) 
 		return text + listOf(key.Uint32()) + fmt.Sprintf(" %x", e.Data)
 	case set == setConnections:
 		return text + listOf(key.Uint32()) + " " + e.Comment
-	case set == setRoundRobin:
+	case set == setRoundRobin, set.ofIPv4() == setMarks:
 		return text + listOf(key.Uint32())
 	case isShared(set):
 		e.Comment = ""

@@ -79,19 +79,15 @@ func (d *delta) affineEndpoints(old, now side) {
 	}
 }
 
-// marks collects the mark of a virtual server.
+// marks collects the mark of a virtual server. It does not change while a list has one.
 func (d *delta) marks(old, now side) {
-	if old.mark == now.mark {
-		return
-	}
-	if old.mark != 0 {
-		d.remove[setMarks] = append(d.remove[setMarks], old.marked())
-	}
-	if now.mark != 0 {
-		d.add[setMarks] = append(d.add[setMarks], now.marked())
-	}
-	if old.mark != 0 && now.mark != 0 {
-		d.changed++
+	set := setMarks.of(old.port.family())
+	switch {
+	case old.mark == now.mark:
+	case now.mark != 0:
+		d.add[set] = append(d.add[set], now.marked())
+	default:
+		d.last[set] = append(d.last[set], old.marked())
 	}
 }
 

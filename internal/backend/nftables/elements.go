@@ -76,11 +76,6 @@ func (l *list) part(set setID) (n int, element func(*list, *port, int) nft.Eleme
 	switch set {
 	case setConnections:
 		return 1, func(l *list, p *port, _ int) nft.Element { return l.connections(p.plan.ID) }
-	case setMarks:
-		if l.mark != 0 {
-			n = 1
-		}
-		return n, func(l *list, _ *port, _ int) nft.Element { return l.marked() }
 	case setRoundRobin:
 		if l.takesTurns() {
 			n = 1
@@ -90,6 +85,11 @@ func (l *list) part(set setID) (n int, element func(*list, *port, int) nft.Eleme
 	switch set.ofIPv4() {
 	case setEndpoints:
 		return l.slotCount(), func(l *list, _ *port, i int) nft.Element { return l.slot(i) }
+	case setMarks:
+		if l.mark != 0 {
+			n = 1
+		}
+		return n, func(l *list, _ *port, _ int) nft.Element { return l.marked() }
 	case setAffineSlots:
 		return l.affineSlots(), func(l *list, _ *port, i int) nft.Element { return l.affineSlot(i) }
 	case setAffineEndpoints:

@@ -155,7 +155,7 @@ func (k *fakeKernel) routes() (all []led) {
 // checkRoutes walks each route to its end: all that it can lead to must be there.
 func (k *fakeKernel) checkRoutes(t rapid.TB, all []led) {
 	for _, l := range all {
-		if l.route.bucket() < bucketRoundRobin {
+		if l.route.bucket() < bucketRoundRobin || k.leadsToIPVS(t, l) {
 			continue
 		}
 		e, ok := k.elements[setKey{set: setBuckets, key: nft.Value{}.Uint32(l.route.bucket().key())}]
@@ -176,6 +176,20 @@ func (k *fakeKernel) checkRoutes(t rapid.TB, all []led) {
 			}
 		}
 	}
+}
+
+// leadsToIPVS reports whether routes end at ipvs. Those of clients outside must have a mark.
+func (k *fakeKernel) leadsToIPVS(t rapid.TB, l led) bool {
+	if _, there := k.chains["filter-unserved"]; !there {
+		return false
+	}
+	if of := l.set.ofIPv4(); of == setOutside || of == setOutsideNodePorts {
+		key := setKey{set: setMarks.of(l.set.family()), key: nft.Value{}.Uint32(l.route.list().key())}
+		if _, ok := k.elements[key]; !ok {
+			t.Fatalf("route %x leads to no virtual server", l.route)
+		}
+	}
+	return true
 }
 
 func b2i(b bool) int {

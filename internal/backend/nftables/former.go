@@ -14,10 +14,10 @@ func isOfClients(s setID) bool { return s.ofIPv4() == setAffinity }
 // isNumbered reports whether a set tells of numbers that a Ruleset may use again; see [held].
 func isNumbered(s setID) bool {
 	switch s.ofIPv4() {
-	case setEndpoints, setAffineEndpoints:
+	case setEndpoints, setAffineEndpoints, setMarks:
 		return true
 	}
-	return isRoutes(s) || s == setBuckets || s == setMarks
+	return isRoutes(s) || s == setBuckets
 }
 
 // has reports whether the table has a set of ours, of any size.

@@ -24,6 +24,7 @@ const (
 	setServiceCIDRs
 	setAllowed
 	setGuarded
+	setMarks
 	setOutside
 	setOutsideNodePorts
 	setServices
@@ -38,7 +39,6 @@ const (
 	setConnections = bothFamilies + iota
 	setRoundRobin
 	setBuckets
-	setMarks
 	setCount
 )
 
@@ -107,6 +107,7 @@ func definitions(f model.Family) []definition {
 
 		nodePorts = nft.Set{Key: fields(proto, port), Data: fields(number)}
 		services  = nft.Set{Key: frontend, Data: fields(number)}
+		marks     = nft.Set{Key: fields(number), Data: fields(nft.Field{Type: nft.PacketMark})}
 		clients   = nft.Set{
 			Key: fields(number, addr), Data: fields(number), Dynamic: true, Timeout: affinityTimeout, Size: affinitySize,
 		}
@@ -123,6 +124,7 @@ func definitions(f model.Family) []definition {
 		},
 		{setOutside, "outside", services, "address of a Service → route of clients outside, if not the same (policy Local)"},
 		{setOutsideNodePorts, "outside-node-ports", nodePorts, "node port → route of clients outside, if not the same (policy Local)"},
+		{setMarks, "marks", marks, "list of clients outside → mark of its virtual server"},
 		{setEndpoints, "endpoints", nft.Set{Key: slot, Data: target}, "list . slot → endpoint"},
 		{
 			setAffineSlots, "affine-slots",
@@ -135,7 +137,6 @@ func definitions(f model.Family) []definition {
 			"number of an endpoint → endpoint",
 		},
 		{setAffinity, "affinity", clients, "list . client → number of the endpoint that it had"},
-		{setMarks, "marks", nft.Set{Key: fields(number), Data: fields(nft.Field{Type: nft.PacketMark})}, "list → mark of its virtual server"},
 		{setConnections, "connections", nft.Set{Key: fields(number), Counter: true}, "new connections of each list"},
 		{
 			setRoundRobin, "round-robin",

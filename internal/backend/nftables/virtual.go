@@ -17,16 +17,10 @@ func (s *structure) has(set setID) bool {
 	switch set.ofIPv4() {
 	case setEndpoints, setAffineSlots, setAffineEndpoints, setAffinity:
 		return !s.ipvs
-	case setOwnAddresses, setHealthChecks:
+	case setMarks, setOwnAddresses, setHealthChecks:
 		return s.ipvs
 	}
-	switch set {
-	case setRoundRobin, setBuckets:
-		return !s.ipvs
-	case setMarks:
-		return s.ipvs
-	}
-	return true
+	return set != setRoundRobin && set != setBuckets || !s.ipvs
 }
 
 // outputPriority is that of the chain which refuses what this node sends.
@@ -49,8 +43,8 @@ func (s *structure) leave() []nft.Rule {
 
 // toVirtual leads to the virtual server of a list. There is no bit for masquerading in its mark, nor need be: those are
 // clients outside, and their list is of endpoints on this node.
-func toVirtual() nft.Statement {
-	return nft.SetMeta{Meta: nft.Mark, To: nft.Lookup{Key: theList(), Map: setMarks.name()}}
+func toVirtual(f model.Family) nft.Statement {
+	return nft.SetMeta{Meta: nft.Mark, To: nft.Lookup{Key: theList(), Map: setMarks.of(f).name()}}
 }
 
 // pastVirtual takes off the mark that led to a virtual server, and masquerades an endpoint that was sent to itself. ipvs
