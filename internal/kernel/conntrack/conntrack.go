@@ -8,6 +8,8 @@ import (
 	"github.com/ti-mo/conntrack"
 	"github.com/ti-mo/netfilter"
 	"golang.org/x/sys/unix"
+
+	"sluice/internal/kernel/nfnl"
 )
 
 // ErrInterrupted occurs when the table changed during each of several attempts to list it; the flows listed last come
@@ -43,7 +45,8 @@ func (f Flow) String() string {
 // Conn reaches the connection tracking table of one network namespace. It is safe for use by one goroutine at a time.
 // Close it when done.
 type Conn struct {
-	conn *conntrack.Conn
+	conn   *conntrack.Conn
+	single *nfnl.Conn // for single flows
 }
 
 // Open returns a Conn for the network namespace of the calling thread.
@@ -52,13 +55,15 @@ func Open() (*Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open connection tracking: %w", err)
 	}
-	return &Conn{conn: conn}, nil
+	single, err := nfnl.Open()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open connection tracking: %w", err), conn.Close())
+	}
+	return &Conn{conn, single}, nil
 }
 
-// Close closes the socket.
-func (c *Conn) Close() error {
-	return c.conn.Close()
-}
+// Close closes the sockets.
+func (c *Conn) Close() error { return errors.Join(c.conn.Close(), c.single.Close()) }
 
 // UDP returns the UDP flows of both families.
 func (c *Conn) UDP() ([]Flow, error) {

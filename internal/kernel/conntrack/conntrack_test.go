@@ -43,6 +43,25 @@ func TestListAndDelete(t *testing.T) {
 	}
 }
 
+func TestByReply(t *testing.T) {
+	conn := open(t)
+	for _, f := range []conntrack.Flow{
+		flow("10.0.0.9:4000", "10.96.0.10:53", "192.168.10.11:10053", "10.0.0.9:4000"),
+		flow("[fd00::9]:4000", "[fd00:96::a]:53", "[fd00:10::11]:10053", "[fd00::9]:61000"),
+		flow("10.0.0.9:4001", "192.168.10.11:10053", "192.168.10.11:10053", "10.0.0.9:4001"),
+	} {
+		if err := conn.Create(f, 600); err != nil {
+			t.Fatal(err)
+		}
+		if got, ok, err := conn.ByReply(17, f.ReplyFrom, f.ReplyTo); got != f || !ok || err != nil {
+			t.Errorf("got %s, %v, %v; want %s", got, ok, err, f)
+		}
+		if got, ok, err := conn.ByReply(6, f.ReplyFrom, f.ReplyTo); ok || err != nil {
+			t.Errorf("by TCP: got %s, %v, %v; want none", got, ok, err)
+		}
+	}
+}
+
 func TestString(t *testing.T) {
 	f := flow("10.0.0.9:4000", "10.96.0.10:53", "10.244.1.5:5353", "10.0.0.9:4000")
 	f.Unreplied = true
