@@ -2,7 +2,6 @@ package udp
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"net/netip"
 	"sync/atomic"
@@ -74,13 +73,13 @@ func (s *session) open() {
 		s.refuse(count.NotRedirected)
 		return
 	}
-	conn, endpoint, err := s.dial()
-	var no refusal
-	if errors.As(err, &no) {
-		s.refuse(no.reason)
-		return
+	if s.listener.wantsHeader() {
+		s.header = header(s.client, original)
 	}
-	s.start(conn, endpoint, original)
+	s.from = from(s.local)
+	if why, ok := s.find(); !ok {
+		s.refuse(why)
+	}
 }
 
 func (s *session) original() (netip.AddrPort, bool) {
@@ -91,56 +90,52 @@ func (s *session) original() (netip.AddrPort, bool) {
 	return local, true
 }
 
-// refusal is why a session was not opened.
-type refusal struct {
-	reason count.Reason
-	err    error
-}
-
-func (r refusal) Error() string { return fmt.Sprintf("%s: %v", r.reason, r.err) }
-func (r refusal) Unwrap() error { return r.err }
-
-// dial makes a socket to an endpoint that this machine has a way to. Its error is a refusal.
-func (s *session) dial() (*net.UDPConn, netip.AddrPort, error) {
+// find opens the session to an endpoint that this machine has a way to, and that has not refused by the time that the
+// held datagrams are sent.
+func (s *session) find() (why count.Reason, ok bool) {
 	var tried []netip.AddrPort
-	var last error
+	why = count.NoEndpoint
 	for range maxTries {
 		endpoint, ok := s.listener.target.Picker.Pick(s.client.Addr(), tried)
 		if !ok {
 			break
 		}
-		conn, err := s.connect(endpoint)
-		switch {
-		case err == nil:
-			return conn, endpoint, nil
-		case lacking(err):
-			return nil, endpoint, refusal{count.Resources, err}
+		to, err := s.connect(endpoint)
+		if lacking(err) {
+			return count.Resources, false
 		}
-		last, tried = err, append(tried, endpoint)
+		if err == nil && s.start(to) {
+			return 0, true
+		}
+		why, tried = count.Unreachable, append(tried, endpoint)
 	}
-	if last == nil {
-		return nil, netip.AddrPort{}, refusal{count.NoEndpoint, nil}
-	}
-	return nil, netip.AddrPort{}, refusal{count.Unreachable, last}
+	return why, false
 }
 
-// connect counts the session as one of the endpoint's, if it succeeds.
-func (s *session) connect(endpoint netip.AddrPort) (conn *net.UDPConn, err error) {
-	t := &s.listener.target
-	t.Picker.Begin(endpoint)
-	err = s.listener.engine.config.In(func() error {
-		conn, err = net.DialUDP(network(endpoint.Addr()), nil, net.UDPAddrFromAddrPort(endpoint))
+// connect makes the way to an endpoint, and counts the session as one of the endpoint's if it succeeds.
+func (s *session) connect(endpoint netip.AddrPort) (link, error) {
+	s.listener.target.Picker.Begin(endpoint)
+	to := link{endpoint: endpoint}
+	err := s.listener.engine.config.In(func() (err error) {
+		to.conn, err = net.DialUDP(network(endpoint.Addr()), nil, net.UDPAddrFromAddrPort(endpoint))
 		return err
 	})
 	if err == nil {
-		return conn, nil
+		to.raw, err = to.conn.SyscallConn()
 	}
-	t.Picker.End(endpoint)
-	if !lacking(err) {
-		t.Picker.Failed(endpoint)
+	if err != nil {
+		s.abandon(endpoint, !lacking(err))
+	}
+	return to, err
+}
+
+// abandon says that an endpoint is not the session's any more, or never was; failed: by the endpoint's fault.
+func (s *session) abandon(endpoint netip.AddrPort, failed bool) {
+	if failed {
+		s.listener.target.Picker.Failed(endpoint)
 		s.listener.count.DialFailed()
 	}
-	return nil, err
+	s.listener.target.Picker.End(endpoint)
 }
 
 // lacking reports that this machine has run out of something, which is no fault of the endpoint's.

@@ -40,14 +40,20 @@ type session struct {
 	stream   atomic.Bool
 	places   places // of limits
 
-	mu       sync.Mutex
-	state    state
-	held     [][]byte // while it is opening
+	header []byte // before each datagram
+	from   []byte // control message of answers
+
+	mu    sync.Mutex
+	state state
+	held  [][]byte // while it is opening
+	link           // once it is open
+}
+
+// link is the way to an endpoint.
+type link struct {
+	endpoint netip.AddrPort
 	conn     *net.UDPConn
 	raw      syscall.RawConn
-	endpoint netip.AddrPort
-	header   []byte // before each datagram
-	from     []byte // control message of answers
 }
 
 func newSession(l *Listener, k key) *session {
@@ -56,38 +62,40 @@ func newSession(l *Listener, k key) *session {
 	return s
 }
 
-// start lets datagrams through, the held ones first.
-func (s *session) start(conn *net.UDPConn, endpoint, original netip.AddrPort) {
-	raw, err := conn.SyscallConn()
-	if err != nil || !s.enter(conn, raw, endpoint, original) {
-		_ = conn.Close() // nothing was sent by it
-		s.listener.target.Picker.End(endpoint)
-		s.end(Closed)
-		return
+// start lets datagrams through to an endpoint, the held ones first. It reports false if the endpoint has refused by then,
+// and another is to be tried.
+func (s *session) start(to link) bool {
+	if now := s.enter(to); now != open {
+		_ = to.conn.Close() // nothing more is sent by it
+		s.abandon(to.endpoint, now == opening)
+		return now == ended
 	}
 	s.listener.running.Go(s.answers)
 	if s.lost() { // it left while it was being connected
 		s.end(EndpointGone)
 	}
+	return true
 }
 
-// enter reports whether the session is still wanted, and open now.
-func (s *session) enter(conn *net.UDPConn, raw syscall.RawConn, endpoint, original netip.AddrPort) bool {
+// enter returns whether the session is open then, or still opening because the endpoint has refused, or has ended.
+func (s *session) enter(to link) state {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.state != opening {
-		return false
+	if s.state == ended {
+		return ended
 	}
-	s.state, s.conn, s.raw, s.endpoint, s.from = open, conn, raw, endpoint, from(s.local)
-	if s.listener.wantsHeader() {
-		s.header = header(s.client, original)
+	s.link = to
+	for len(s.held) > 0 {
+		payload := s.held[0]
+		if !s.forward(append(bytes.Clone(s.header), payload...), len(payload)) {
+			return opening
+		}
+		s.held = s.held[1:]
+		s.listener.engine.backlog.remove(len(payload))
 	}
+	s.state, s.held = open, nil
 	s.listener.count.Begin()
-	for _, payload := range s.held {
-		s.forward(append(bytes.Clone(s.header), payload...), len(payload))
-	}
-	s.release()
-	return true
+	return open
 }
 
 // send passes a datagram of the client on, or holds it until the session is open. It reports false when the session is
