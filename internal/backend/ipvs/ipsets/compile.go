@@ -19,7 +19,7 @@ type Ruleset struct {
 func Compile(p *plan.Plan, opts Options) *Ruleset {
 	r := &Ruleset{opts: opts}
 	for _, f := range model.Families {
-		r.families[f] = &family{family: f, members: map[plan.PortID][]member{}, touched: map[place]bool{}}
+		r.families[f] = &family{family: f, members: map[plan.PortID][]member{}}
 		r.families[f].rebuild(p, opts)
 	}
 	return r
@@ -42,8 +42,9 @@ type family struct {
 	node    plan.Node // as the entries and rules have it
 	members map[plan.PortID][]member
 	entries [kinds]map[sets.Entry]use
-	// touched are the entries that changed since somebody last compared them all.
-	touched map[place]bool
+	// log has the entries that changed, in order; those before it, as many as dropped says, are forgotten.
+	log     []place
+	dropped int
 	// tables are the rules in full, but for the policies of the kernel's chains. They are what shape asks for.
 	tables *rules.Ruleset
 	shape  shape
@@ -134,8 +135,30 @@ func (f *family) count(m member, by int) {
 		delete(f.entries[m.kind], m.Entry)
 	}
 	if had != (u.n > 0) || was.mark != u.mark {
-		f.touched[place{m.kind, m.Entry}] = true
+		f.note(place{m.kind, m.Entry})
 	}
+}
+
+// maxLog is where to compare all entries costs no more than to remember those that changed.
+const maxLog = 1 << 16
+
+// note enters a change in the log.
+func (f *family) note(p place) {
+	if f.log = append(f.log, p); len(f.log) > maxLog {
+		f.dropped += len(f.log)
+		f.log = nil
+	}
+}
+
+// position is how many changes there have been.
+func (f *family) position() int { return f.dropped + len(f.log) }
+
+// since are the changes after a position. It reports false if they are not remembered any more.
+func (f *family) since(position int) ([]place, bool) {
+	if position < f.dropped || position > f.position() {
+		return nil, false
+	}
+	return f.log[position-f.dropped:], true
 }
 
 // refresh makes the rules anew if they have another shape than before.

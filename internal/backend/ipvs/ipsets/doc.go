@@ -21,5 +21,6 @@
 //   - Invalid packets are dropped in KUBE-FORWARD, as in mode iptables.
 //   - ICMP echo at a Service's address is answered, and INPUT accepts what is for a Service, whatever its policy.
 //   - KUBE-LOOP-BACK holds the endpoints of all nodes.
+//   - In KUBE-SERVICES node ports come last, behind addresses whose port has such a number.
 //   - There is no rule with -m physdev: it loads br_netfilter, and the one behind it takes the same packets.
 package ipsets

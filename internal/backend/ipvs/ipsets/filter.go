@@ -38,7 +38,7 @@ func (w *writer) access() {
 	}
 	w.addFor(healthCheck, address, rule{proto: "tcp", target: "RETURN"})
 	ping := echo[w.family]
-	ping.comment, ping.target = "ping of a service's address is answered", "RETURN"
+	ping.comment, ping.target = "ping of service addresses is answered", "RETURN"
 	w.add(ping)
 	w.addFor(ipvsIPs, address, rule{match: []string{newConnections}, target: rejectWith[w.family]})
 }

@@ -15,7 +15,8 @@ func (w *writer) nat() {
 	w.add(rule{comment: "kubernetes service traffic requiring SNAT", target: "MASQUERADE --random-fully"})
 }
 
-// services are nat KUBE-SERVICES.
+// services are nat KUBE-SERVICES. An address of a Service is the node's as well, so that node ports come last: its port
+// may have the number of one.
 func (w *writer) services() {
 	w.begin("nat", chainServices)
 	w.add(rule{src: loopbackRange[w.family], target: "RETURN"})
@@ -25,9 +26,9 @@ func (w *writer) services() {
 	w.addFor(externalIP, addressPort, rule{match: []string{toThisNode}, target: "ACCEPT"})
 	w.markNode(externalIPLocal)
 	w.addFor(externalIPLocal, addressPort, rule{match: []string{toThisNode}, target: "ACCEPT"})
-	w.nodePortJumps()
 	w.addFor(clusterIP, addressPort, rule{target: "ACCEPT"})
 	w.addFor(loadBalancer, addressPort, rule{target: "ACCEPT"})
+	w.nodePortJumps()
 }
 
 // clusterIPs marks the clients of cluster IPs that must come back through this node. Where nothing tells pods from

@@ -1,0 +1,187 @@
+package ipsets
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+
+	"sluice/internal/iptables/rules"
+	"sluice/internal/iptables/sets"
+	"sluice/internal/kernel/ipset"
+	"sluice/internal/kernel/iptexec"
+	"sluice/internal/model"
+)
+
+// Tables are one family's tables in a kernel, as one variant of the iptables programs sees them.
+type Tables interface {
+	// Probe reads the smallest table, to see whether there are any; if not, the error is [ErrNoFamily].
+	Probe(ctx context.Context) error
+	// Save is what iptables-save prints.
+	Save(ctx context.Context) ([]byte, error)
+	// Restore gives text to iptables-restore --noflush. It waits for others that write at the same time.
+	Restore(ctx context.Context, text []byte) error
+	// Generation is a number that every change of any table, by anyone, makes another. It is not known of the legacy
+	// variant.
+	Generation() (number uint32, known bool, err error)
+}
+
+// Sets are the sets of a kernel, as an [ipset.Conn] has them.
+type Sets interface {
+	List() ([]ipset.Set, error)
+	Create(h ipset.Header) error
+	Add(set string, items []ipset.Item) error
+	Delete(set string, entries []ipset.Entry) error
+	Swap(a, b string) error
+	Destroy(name string) error
+	Close() error
+}
+
+// programs are the Tables of the network namespace of the calling thread.
+type programs struct {
+	*iptexec.Tools
+	family iptexec.Family
+}
+
+// families are the programs' names for ours.
+var families = [...]iptexec.Family{model.IPv4: iptexec.IPv4, model.IPv6: iptexec.IPv6}
+
+// lockWait is how long another program may hold the lock of the legacy variant, as kube-proxy has it.
+const lockWait = 5 * time.Second
+
+// ErrNoFamily occurs when the kernel lacks a family's tables. The family is then left out.
+var ErrNoFamily = errors.New("this kernel has no such tables, the family is left out")
+
+// noFamily is what the programs say then; they have no status of their own for it.
+var noFamily = regexp.MustCompile(`Table does not exist|[Pp]rotocol not supported|not supported by protocol`)
+
+func asNoFamily(err error) error {
+	if err != nil && noFamily.MatchString(err.Error()) {
+		return fmt.Errorf("%w: %w", ErrNoFamily, err)
+	}
+	return err
+}
+
+// Probe lists the chains of the mangle table.
+func (p programs) Probe(ctx context.Context) error {
+	_, err := p.Chains(ctx, p.family, "mangle")
+	return asNoFamily(err)
+}
+
+// Save is what iptables-save prints of our tables.
+func (p programs) Save(ctx context.Context) ([]byte, error) {
+	text, err := p.Tools.Save(ctx, p.family, tableNames[:]...)
+	return text, asNoFamily(err)
+}
+
+// Restore gives text to iptables-restore --noflush.
+func (p programs) Restore(ctx context.Context, text []byte) error {
+	return asNoFamily(p.Tools.Restore(ctx, p.family, text, iptexec.RestoreOptions{Wait: lockWait}))
+}
+
+// Generation is that of nf_tables.
+func (p programs) Generation() (uint32, bool, error) {
+	number, err := p.Tools.Generation()
+	if errors.Is(err, iptexec.ErrNoGeneration) {
+		return 0, false, nil
+	}
+	return number, err == nil, err
+}
+
+// System is the Deps of this network namespace: the tables of the variant that is wanted or, if that is "", of the one
+// that this node uses; those of the other, if it is installed; and the sets. It fails where the kernel has no ipset.
+func System(ctx context.Context, want iptexec.Variant) (d Deps, used iptexec.Variant, err error) {
+	tools, err := iptexec.Choose(ctx, want)
+	if err != nil {
+		return d, "", err
+	}
+	other := map[iptexec.Variant]iptexec.Variant{iptexec.NFT: iptexec.Legacy, iptexec.Legacy: iptexec.NFT}[tools.Variant]
+	others, err := iptexec.Find(ctx, other)
+	if err != nil && !errors.Is(err, iptexec.ErrNotInstalled) {
+		return d, "", err
+	}
+	for _, f := range model.Families {
+		d.Tables[f] = programs{tools, families[f]}
+		if others != nil {
+			d.Others = append(d.Others, Other{fmt.Sprintf("%s (%s)", f, other), programs{others, families[f]}})
+		}
+	}
+	d.Sets = openSets
+	return d, tools.Variant, probeSets()
+}
+
+func openSets() (Sets, error) {
+	c, err := ipset.Open()
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// probeSets reads all sets, to see whether the kernel has any such thing.
+func probeSets() error {
+	c, err := ipset.Open()
+	if err != nil {
+		return err
+	}
+	_, err = c.List()
+	return errors.Join(err, c.Close())
+}
+
+// readRules takes in what tables hold.
+func readRules(ctx context.Context, t Tables) (*rules.Ruleset, error) {
+	text, err := t.Save(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rs, err := rules.Parse(bytes.NewReader(text))
+	if err != nil {
+		return nil, fmt.Errorf("read what iptables-save printed: %w", err)
+	}
+	return rs, nil
+}
+
+// readSets takes in the sets of ours or kube-proxy's. One that is not what sets of its kind are has nil Entries.
+func readSets(s Sets) (have [2]contents, err error) {
+	all, err := s.List()
+	if err != nil {
+		return have, err
+	}
+	for _, set := range all {
+		k, f, ok := kindOf(set.Name)
+		if !ok {
+			continue
+		}
+		is := &sets.Set{Header: sets.Header{Name: set.Name, Type: sets.Type(set.Type), Family: f}}
+		if is.Type == forms[k].typ && !set.Other && (is.Type == sets.BitmapPort || set.IPv6 == (f == model.IPv6)) {
+			is.HashSize, is.MaxElem, is.Marks = set.HashSize, set.MaxElem, set.Marks
+			is.Entries = make(map[sets.Entry]uint32, len(set.Entries))
+			for _, i := range set.Entries {
+				is.Entries[sets.Entry(i.Entry)] = i.Mark
+			}
+		}
+		have[f][k] = is
+	}
+	return have, nil
+}
+
+// side is one family's tables and what is known of them and of its sets.
+type side struct {
+	family model.Family
+	tables Tables
+	held   map[string]map[string]bool // chains by table that the kernel did not remove
+
+	// sets are those that the kernel has, valid if known is set.
+	sets  contents
+	known bool
+	// of is the family that the sets were last made equal to, as of position; retry are entries that were left out.
+	of       *family
+	position int
+	retry    map[place]bool
+
+	// wrote are the rules that were last written; nil: none, or who knows. Then generation was that of the tables.
+	wrote      *rules.Ruleset
+	generation uint32
+}
