@@ -138,6 +138,7 @@ func (d *daemon) stand(ctx context.Context, e *succession, stands <-chan struct{
 	d.takeOver(ctx, e.engine)
 	d.dismiss(e.former, e.engine)
 	e.former = nil
+	d.retire(ctx, e.engine)
 }
 
 // refused tells who looks after a Service that the kernel does not take it.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/netip"
 
+	"sluice/internal/backend/ipvs"
 	"sluice/internal/kernel/conntrack"
 	"sluice/internal/kernel/link"
 	"sluice/internal/kernel/sysctl"
@@ -74,8 +75,8 @@ func readHost(h *link.Handle) (plan.Host, error) {
 	var host plan.Host
 	for _, a := range addrs {
 		addr := a.Prefix.Addr()
-		if a.Tentative || addr.IsLoopback() {
-			continue // not usable yet; or this node's on every machine
+		if a.Tentative || addr.IsLoopback() || a.Interface == ipvs.DeviceName {
+			continue // not usable yet; this node's on every machine; or a Service's
 		}
 		host.Addresses = append(host.Addresses, addr)
 		if f := model.FamilyOf(addr); !host.Primary[f].IsValid() && !a.LinkLocal && !a.Loopback {

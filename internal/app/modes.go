@@ -50,14 +50,17 @@ type leftovers struct {
 	keeps
 	routeLocalnet func(on bool) error
 	keepKubeProxy bool // spare what kube-proxy may be using
+	gently        bool // have connections end by themselves
 }
 
 // modes are all that there are, but for the plan.
-func modes() []mode { return []mode{&nftablesMode{}, &iptablesMode{}, &userspaceMode{}} }
+func modes() []mode { return []mode{&nftablesMode{}, &iptablesMode{}, &ipvsMode{}, &userspaceMode{}} }
 
 // modeOf finds the mode that a configuration names, which works with the proxy of a daemon if it starts.
 func modeOf(c config.Config, proxy *relayOfDaemon) mode {
 	switch c.Mode {
+	case config.ModeIPVS:
+		return &ipvsMode{}
 	case config.ModeUserspace:
 		return &userspaceMode{relay: proxy}
 	default:

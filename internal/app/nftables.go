@@ -53,6 +53,11 @@ func (*nftablesMode) diff(ctx context.Context, w *world, out io.Writer) (outcome
 	if err != nil {
 		return Good, err
 	}
+	return printDifferences(out, lines)
+}
+
+// printDifferences prints a line for each; any is bad news.
+func printDifferences(out io.Writer, lines []string) (outcome Outcome, err error) {
 	for _, l := range lines {
 		outcome = BadNews
 		if _, err := fmt.Fprintln(out, l); err != nil {

@@ -21,17 +21,20 @@ type relayOfDaemon struct {
 }
 
 // open is the proxy.
-func (r *relayOfDaemon) open(c config.Userspace) *relay.Server {
+func (r *relayOfDaemon) open(c config.Userspace) (*relay.Server, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.server == nil {
-		r.server = relay.New(relay.Config{
-			Log: r.log, Inherited: r.inherited, Drain: c.Drain,
-			Connections: c.MaxConnections, Sessions: c.MaxSessions, UDPIdle: c.UDPIdle,
-		})
-		r.inherited = nil
+	if r.server != nil {
+		return r.server, nil
 	}
-	return r.server
+	server, err := relay.New(relay.Config{
+		Log: r.log, Inherited: r.inherited, Drain: c.Drain,
+		Connections: c.MaxConnections, Sessions: c.MaxSessions, UDPIdle: c.UDPIdle,
+	})
+	if err == nil {
+		r.server, r.inherited = server, nil
+	}
+	return server, err
 }
 
 // close ends the listeners that rules lead to.

@@ -5,7 +5,7 @@ import "context"
 // takeOver removes what another proxy or another mode left, when the rules of e stand. Until then the old ones serve
 // clients, and afterwards open connections go on, which connection tracking keeps.
 func (d *daemon) takeOver(ctx context.Context, e *engine) {
-	l := leftovers{keeps: e.keeps(), routeLocalnet: func(on bool) error {
+	l := leftovers{keeps: e.keeps(), gently: true, routeLocalnet: func(on bool) error {
 		if !on && d.board.servesLoopback() {
 			return nil // this daemon needs it as well
 		}

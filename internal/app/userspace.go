@@ -78,7 +78,11 @@ func (m *userspaceMode) start(ctx context.Context, c config.Config, log *slog.Lo
 	if err != nil {
 		return nil, err
 	}
-	return userspace.New(userspaceOptions(c), userspace.Deps{Rules: rules, Relay: m.relay.open(c.Userspace)}), nil
+	proxy, err := m.relay.open(c.Userspace)
+	if err != nil {
+		return nil, err
+	}
+	return userspace.New(userspaceOptions(c), userspace.Deps{Rules: rules, Relay: proxy}), nil
 }
 
 func (m *userspaceMode) keeps() keeps { return m.rules().keeps() }

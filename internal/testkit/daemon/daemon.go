@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"sluice/internal/kernel/netns"
 	"sluice/internal/lab"
@@ -88,6 +89,15 @@ func (d *Daemon) Stop() {
 	if err := d.cmd.Wait(); err != nil {
 		d.t.Errorf("sluice run: %v\n%s", err, d.Log())
 	}
+}
+
+// Wait waits until it has ended by itself. It is an error if that takes longer than a limit, or if it ends otherwise than
+// well.
+func (d *Daemon) Wait(longest time.Duration) error {
+	timer := time.AfterFunc(longest, func() { _ = d.cmd.Process.Kill() }) // it fails only when the process has ended
+	defer timer.Stop()
+	d.ended = true
+	return d.cmd.Wait()
 }
 
 // Kill ends it by kill -9, and waits until it is dead. It is an error if something else has ended it before.

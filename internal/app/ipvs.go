@@ -1,0 +1,199 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"sluice/internal/backend"
+	"sluice/internal/backend/ipvs"
+	"sluice/internal/backend/nftables"
+	"sluice/internal/config"
+	"sluice/internal/model"
+	"sluice/internal/plan"
+	"sluice/internal/trace"
+	"sluice/internal/trace/nftwalk"
+)
+
+// ipvsMode has the kernel's virtual servers spread connections. Rules beside them do the rest: those of nf_tables, or of
+// iptables with its sets where a kernel has no nf_tables.
+type ipvsMode struct {
+	kept keeps // by what was started
+}
+
+func (*ipvsMode) name() string { return config.ModeIPVS }
+
+func (*ipvsMode) compile(p *plan.Plan, c config.Config) backend.Ruleset {
+	return ipvs.Compile(p, ipvsOptions(c), nftables.New(deliveryOptions(c), nftables.Deps{}))
+}
+
+// ipvsOptions are those for virtual servers that are only looked at.
+func ipvsOptions(c config.Config) ipvs.Options {
+	return ipvs.Options{
+		Scheduler: c.IPVS.Scheduler, ExcludeCIDRs: c.IPVS.ExcludeCIDRs, StrictARP: c.IPVS.StrictARP,
+		TCPTimeout: c.IPVS.TCPTimeout, TCPFinTimeout: c.IPVS.TCPFinTimeout, UDPTimeout: c.IPVS.UDPTimeout,
+	}
+}
+
+func ipvsOptionsHere(c config.Config) ipvs.Options {
+	o := ipvsOptions(c)
+	o.NoIPv6 = len(families()) < len(model.Families)
+	return o
+}
+
+// deliveryOptions are those of rules of nf_tables that leave packets to virtual servers.
+func deliveryOptions(c config.Config) nftables.Options {
+	o := nftablesOptions(c)
+	o.Deliver = nftables.DeliverIPVS
+	return o
+}
+
+func deliveryOptionsHere(c config.Config) (o nftables.Options, err error) {
+	o = deliveryOptions(c)
+	o.TCPBeLiberal, err = beLiberal()
+	return o, err
+}
+
+func (m *ipvsMode) render(w *world, _ RenderOptions, out io.Writer) error {
+	return m.compile(w.Plan(), w.Config).Render(out)
+}
+
+// diff compares the virtual servers, and then the rules beside them.
+func (*ipvsMode) diff(ctx context.Context, w *world, out io.Writer) (outcome Outcome, err error) {
+	opts, err := deliveryOptionsHere(w.Config)
+	if err != nil {
+		return Good, err
+	}
+	servers := ipvs.New(ipvsOptionsHere(w.Config), ipvs.Deps{})
+	rules := nftables.New(opts, nftables.Deps{})
+	defer closeAll(&err, servers, rules)
+	r := ipvs.Compile(w.Plan(), ipvsOptionsHere(w.Config), rules)
+	lines, err := servers.Compare(ctx, r)
+	if err != nil {
+		return Good, err
+	}
+	more, err := rules.Compare(ctx, r.Rules().(*nftables.Ruleset))
+	if err != nil {
+		return Good, err
+	}
+	return printDifferences(out, append(lines, more...))
+}
+
+func closeAll(err *error, all ...io.Closer) {
+	for _, c := range all {
+		*err = errors.Join(*err, c.Close())
+	}
+}
+
+// trace walks the kernel's rules, and asks its virtual servers.
+func (*ipvsMode) trace(ctx context.Context, w *world, q Question) (r trace.Result, err error) {
+	opts, err := deliveryOptionsHere(w.Config)
+	if err != nil {
+		return r, err
+	}
+	servers := ipvs.New(ipvsOptionsHere(w.Config), ipvs.Deps{})
+	rules := nftables.New(opts, nftables.Deps{})
+	defer closeAll(&err, servers, rules)
+	view, err := servers.Look(ctx)
+	if err != nil {
+		return r, err
+	}
+	host := nftwalk.Host{Addrs: w.Plan().Node.Addresses, IPVS: &nftwalk.IPVS{Has: view.Has, Pick: view.Pick}}
+	return rules.TraceKernel(ctx, nftables.Compile(w.Plan(), opts), q.packet(&w.Plan().Node), host)
+}
+
+func (m *ipvsMode) start(ctx context.Context, c config.Config, log *slog.Logger, loaded func()) (backend.Backend, error) {
+	rules, err := m.rules(ctx, c, loaded)
+	if err != nil {
+		return nil, err
+	}
+	b := ipvs.New(ipvsOptionsHere(c), ipvs.Deps{
+		Rules: rules,
+		Warn:  func(err error) { log.Warn("mode ipvs does without", "what", err) },
+		Fallback: func(id plan.PortID, err error) {
+			log.Warn("a Service has another scheduler than it asks for", "service port", id, "because", err)
+		},
+	})
+	if err := b.Probe(ctx); err != nil {
+		return nil, errors.Join(err, ipvsBackend{b, rules}.Close())
+	}
+	m.kept.servers = true
+	return ipvsBackend{b, rules}, nil
+}
+
+// ipvsBackend closes the rules beside the virtual servers, too.
+type ipvsBackend struct {
+	*ipvs.Backend
+	rules backend.Backend
+}
+
+func (b ipvsBackend) Close() (err error) {
+	closeAll(&err, b.Backend)
+	if c, ok := b.rules.(io.Closer); ok {
+		closeAll(&err, c)
+	}
+	return err
+}
+
+// rules are those of nf_tables.
+func (m *ipvsMode) rules(ctx context.Context, c config.Config, loaded func()) (backend.Backend, error) {
+	if err := probeNFTables(ctx); err != nil {
+		return nil, err
+	}
+	loaded()
+	opts, err := deliveryOptionsHere(c)
+	m.kept.table = true
+	return nftables.New(opts, nftables.Deps{}), err
+}
+
+func (m *ipvsMode) keeps() keeps { return m.kept }
+
+// cleanup removes virtual servers and their device, or has them go as their connections end.
+func (*ipvsMode) cleanup(ctx context.Context, l leftovers) (removed []string, err error) {
+	if l.servers || l.gently {
+		return nil, nil // retire sees to it
+	}
+	b := ipvs.New(ipvs.Options{}, ipvs.Deps{})
+	defer closeAll(&err, b)
+	return b.CleanupServers(ctx)
+}
+
+// retirePause is the time between two looks whether virtual servers that another mode took over from have connections.
+const retirePause = 5 * time.Second
+
+// retire has the virtual servers of mode ipvs go when e has taken over from it, as their connections end. What is left
+// when this process ends is for the next one.
+func (d *daemon) retire(ctx context.Context, e *engine) {
+	if e.keeps().servers {
+		return
+	}
+	b := ipvs.New(ipvsOptions(d.config()), ipvs.Deps{})
+	defer func() {
+		if err := b.Close(); err != nil {
+			d.Log.Warn("the socket to virtual servers is not closed", "error", err)
+		}
+	}()
+	for told := 0; ; {
+		left, err := b.Retire(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			d.Log.Warn("virtual servers of mode ipvs are left; sluice cleanup removes them", "error", err)
+		case left == 0 && told == 0:
+			return
+		case left == 0:
+			d.Log.Info("removed what another proxy or mode left", "what", fmt.Sprintf("%d virtual servers, as their connections ended", told))
+			return
+		}
+		told = max(told, left)
+		select {
+		case <-time.After(retirePause):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
