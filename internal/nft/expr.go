@@ -194,7 +194,18 @@ type DNATAddr struct{ To netip.Addr }
 type Masquerade struct{}
 
 // Reject refuses with ICMP port unreachable, of whichever family the packet is.
-type Reject struct{}
+type Reject struct {
+	// Reset has it be a TCP reset, which also ends a connection that was open; ask for the protocol first.
+	Reset bool
+}
+
+// With is what it refuses with, in words.
+func (s Reject) With() string {
+	if s.Reset {
+		return "a TCP reset"
+	}
+	return "ICMP port unreachable"
+}
 
 // Update adds an element to a Dynamic map, or renews its timeout. It does not change the data of one that is there.
 type Update struct {

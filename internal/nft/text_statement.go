@@ -32,7 +32,7 @@ func appendStatement(b []byte, s Statement) []byte {
 	case Masquerade:
 		return append(b, "masquerade fully-random"...)
 	case Reject:
-		return append(b, "reject"...)
+		return s.append(b)
 	case Update:
 		return appendDynamic(b, "update", s)
 	case Remove:
@@ -118,6 +118,14 @@ func (s SetMeta) append(b []byte) []byte {
 		return appendNumber(b, s.Meta, 0)
 	}
 	return appendExpr(b, s.To)
+}
+
+func (s Reject) append(b []byte) []byte {
+	b = append(b, "reject"...)
+	if s.Reset {
+		b = append(b, " with tcp reset"...)
+	}
+	return b
 }
 
 func (s DNAT) family() string {

@@ -19,6 +19,7 @@ const (
 	chainRefused         = "refused"
 	chainGuard           = "guard"
 	chainInvalid         = "invalid"
+	chainUnserved        = "unserved"
 )
 
 var (
@@ -48,11 +49,14 @@ func (s *structure) otherChains() []nft.Chain {
 	}
 	all = append(all, s.refuseChains()...)
 	if s.ipvs {
-		unserved := []nft.Rule{established(), fresh(chainGuard)}
-		all = append(all, base("filter-unserved", "to this node, and ipvs left it alone", nft.Filter, nft.Input, priorityUnserved, unserved))
+		left := []nft.Rule{established(), fresh(chainGuard)}
+		all = append(all, base("filter-unserved", "to this node, and ipvs left it alone", nft.Filter, nft.Input, priorityUnserved, left))
 	}
 	if s.guard {
 		all = append(all, s.guardChain())
+	}
+	if s.ipvs {
+		all = append(all, unserved())
 	}
 	if !s.liberal {
 		all = append(all, s.invalid())

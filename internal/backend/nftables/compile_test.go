@@ -52,8 +52,13 @@ func newScene(t *rapid.T) *scene {
 	p := plan.NewPlanner(gen.Config(t))
 	p.SetHost(gen.Host(t))
 	p.Update(model.Delta(*gen.Snapshot(t)))
-	opts := rapid.SampledFrom([]Options{DefaultOptions(), ipvsOptions()}).Draw(t, "options")
+	opts := drawOptions(t)
 	return &scene{p, opts, Compile(p.Plan(), opts)}
+}
+
+// drawOptions draws who sends packets to endpoints.
+func drawOptions(t *rapid.T) Options {
+	return rapid.SampledFrom([]Options{DefaultOptions(), ipvsOptions()}).Draw(t, "options")
 }
 
 func (s *scene) change(t *rapid.T) {

@@ -121,10 +121,11 @@ func (s *structure) guardChain() nft.Chain {
 		away := nft.FibIsLocal{Of: nft.FibDaddr, Not: true}
 		if s.ipvs {
 			c.Rules = append(c.Rules, guardVirtual(f)...)
+		} else {
+			c.Rules = append(c.Rules, ip(f).then(in(daddr(f), setClusterIPs.of(f)), nft.Reject{}))
 		}
 		c.Rules = append(
 			c.Rules,
-			ip(f).then(in(daddr(f), setClusterIPs.of(f)), nft.Reject{}),
 			ip(f).then(in(daddr(f), setServiceCIDRs.of(f)), notIn(daddr(f), setExternalIPs.of(f)), away, drop()),
 		)
 	}

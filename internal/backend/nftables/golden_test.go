@@ -62,14 +62,28 @@ func TestGoldenElements(t *testing.T) {
 	}
 }
 
+// TestGoldenElementsForIPVS has what is not the same for all Services.
+func TestGoldenElementsForIPVS(t *testing.T) {
+	for _, kind := range kinds {
+		switch kind.name {
+		case "affinity", "load-balancer-local", "load-balancer-no-local-endpoints":
+			golden.File(t, kind.name+"-ipvs.elements", added(compileWith(kind.edit, ipvsOptions()), Compile(planOf(&model.Service{}), ipvsOptions())))
+		}
+	}
+}
+
 // compileKind compiles a dual-stack Service.
 func compileKind(edit func(*model.Service, [2]*model.Slice)) *Ruleset {
+	return compileWith(edit, DefaultOptions())
+}
+
+func compileWith(edit func(*model.Service, [2]*model.Slice), opts Options) *Ruleset {
 	s, four := sample.Service(model.IPv4, []string{"10.96.0.10", "10.244.1.5", "10.244.2.5"})
 	dual, six := sample.Service(model.IPv6, []string{"fd00:96::a", "fd00:244:1::5", "fd00:244:2::5"})
 	s.ClusterIPs = append(s.ClusterIPs, dual.ClusterIPs...)
 	six.Name.Name += "-6"
 	edit(s, [2]*model.Slice{four, six})
-	return Compile(planOf(s, four, six), DefaultOptions())
+	return Compile(planOf(s, four, six), opts)
 }
 
 // added is what r has and empty has not, as text.
@@ -77,7 +91,7 @@ func added(r, empty *Ruleset) (text string) {
 	there := map[string]bool{}
 	each := func(r *Ruleset, line func(string)) {
 		c := r.contents()
-		for _, set := range shown {
+		for set := range c.setIDs {
 			for e := range c.elements(set, references{}) {
 				line(set.name() + ": " + sets[set].ElementString(e) + "\n")
 			}
@@ -105,6 +119,7 @@ func TestGoldenTables(t *testing.T) {
 		"plain":     {plan.Config{}, DefaultOptions()},
 		"cidr":      {plan.Config{ClusterCIDRs: ranges, LocalhostNodePorts: true, GuardClusterIPs: true}, DefaultOptions()},
 		"interface": {plan.Config{DetectLocal: plan.DetectInterfaceNamePrefix, InterfaceNamePrefix: "cali", NodePortAddresses: plan.NodePortAddresses{Primary: true}}, Options{MasqueradeBit: 3, TCPBeLiberal: true}},
+		"ipvs":      {plan.Config{ClusterCIDRs: ranges}, ipvsOptions()},
 	} {
 		snap := model.NewSnapshot()
 		snap.Nodes["node-a"] = &model.Node{Name: "node-a", InternalIPs: sample.Addrs("192.168.10.11", "fd00:10::11")}

@@ -131,13 +131,14 @@ func TestRandomChanges(t *testing.T) {
 		p.SetHost(gen.Host(t))
 		snap := gen.Snapshot(t)
 		p.Update(model.Delta(*snap))
-		r := Compile(p.Plan(), DefaultOptions())
+		opts := drawOptions(t)
+		r := Compile(p.Plan(), opts)
 		for range 3 {
 			if _, err := b.Apply(context.Background(), r, backend.Request{}); err != nil {
 				t.Fatal(err)
 			}
-			fresh := New(DefaultOptions(), Deps{})
-			result, err := fresh.Apply(context.Background(), Compile(p.Plan(), DefaultOptions()), backend.Request{})
+			fresh := New(opts, Deps{})
+			result, err := fresh.Apply(context.Background(), Compile(p.Plan(), opts), backend.Request{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,10 +12,10 @@ import (
 )
 
 // rigOfAllKinds has a Service of each way to balance.
-func rigOfAllKinds(t testing.TB) *rig {
+func rigOfAllKinds(t testing.TB, opts Options) *rig {
 	t.Helper()
-	return newRig(
-		t, service(1, 5, 6), service(2, 5),
+	return newRigWith(
+		t, opts, service(1, 5, 6), service(2, 5),
 		serviceWith(3, addrsOf("10.244.1.20"), func(s *model.Service) { s.Affinity = time.Hour }),
 		serviceWith(4, addrsOf("10.244.1.20"), func(s *model.Service) { s.Balancing = model.BalanceRoundRobin }),
 	)
@@ -25,20 +25,25 @@ func rigOfAllKinds(t testing.TB) *rig {
 // comments and rules.
 func TestListing(t *testing.T) {
 	b := inKernel(t)
-	w := rigOfAllKinds(t)
-	apply(t, b, w.rules)
-	rendered := strings.TrimPrefix(text(t, w.rules), "table inet sluice\ndelete table inet sluice\n")
-	if diff := cmp.Diff(withoutElements(rendered), withoutElements(nftProgram(t, "", "list", "table", "inet", tableName))); diff != "" {
-		t.Errorf("-rendered +listed:\n%s", diff)
+	for _, opts := range []Options{DefaultOptions(), ipvsOptions()} {
+		w := rigOfAllKinds(t, opts)
+		apply(t, b, w.rules)
+		rendered := strings.TrimPrefix(text(t, w.rules), "table inet sluice\ndelete table inet sluice\n")
+		if diff := cmp.Diff(withoutElements(rendered), withoutElements(nftProgram(t, "", "list", "table", "inet", tableName))); diff != "" {
+			t.Errorf("-rendered +listed:\n%s", diff)
+		}
 	}
 }
 
-// withoutElements is the lines of a table but those of elements. Of the same rule, nft leaves out the family where
-// addresses imply it, names the ICMP message, calls the route 0:0 none, and writes == before a set.
+// withoutElements is the lines of a table but those of elements. Of the same rule, nft leaves out the family and the
+// protocol where something else implies them, names the ICMP message, calls the route 0:0 none, writes == before a set,
+// and takes a mask for a prefix.
 func withoutElements(table string) (lines []string) {
 	same := strings.NewReplacer(
 		"meta nfproto ipv4 ", "", "meta nfproto ipv6 ", "", "priority set none", "priority set 0:0", "== none", "== 0:0", "== @", "@",
 		" with icmp port-unreachable", "", " with icmpv6 port-unreachable", "",
+		"meta l4proto icmp icmp", "icmp", "meta l4proto ipv6-icmp icmpv6", "icmpv6", "meta l4proto tcp reject", "reject",
+		"& 0xffffe000 == 0x00002000", "0x00002000/19",
 	)
 	inside := false
 	for l := range strings.Lines(table) {
@@ -59,11 +64,13 @@ func TestComments(t *testing.T) {
 		}
 	}
 	check("the table", ourTable.Comment)
-	c := rigOfAllKinds(t).rules.contents()
-	for def := range c.sets {
-		check(def.Name, def.Comment)
-	}
-	for ch := range c.chains {
-		check(ch.Name, ch.Comment)
+	for _, opts := range []Options{DefaultOptions(), ipvsOptions()} {
+		c := rigOfAllKinds(t, opts).rules.contents()
+		for def := range c.sets {
+			check(def.Name, def.Comment)
+		}
+		for ch := range c.chains {
+			check(ch.Name, ch.Comment)
+		}
 	}
 }

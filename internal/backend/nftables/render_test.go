@@ -19,9 +19,10 @@ func TestRenderLoads(t *testing.T) {
 	defer loadText(t, "") // the namespace is that of all tests here
 	for _, kind := range kinds {
 		loadText(t, text(t, compileKind(kind.edit)))
+		loadText(t, text(t, compileWith(kind.edit, ipvsOptions())))
 	}
 	rapid.Check(t, func(rt *rapid.T) {
-		loadText(t, text(rt, Compile(plan.Build(gen.Config(rt), gen.Host(rt), gen.Snapshot(rt)), DefaultOptions())))
+		loadText(t, text(rt, Compile(plan.Build(gen.Config(rt), gen.Host(rt), gen.Snapshot(rt)), drawOptions(rt))))
 	})
 }
 

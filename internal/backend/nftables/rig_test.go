@@ -12,6 +12,7 @@ import (
 // rig is a plan that changes, and the Ruleset that follows it.
 type rig struct {
 	testing.TB
+	opts    Options
 	planner *plan.Planner
 	rules   *Ruleset
 }
@@ -26,7 +27,12 @@ func testConfig() plan.Config {
 
 func newRig(t testing.TB, deltas ...model.Delta) *rig {
 	t.Helper()
-	w := &rig{TB: t, planner: plan.NewPlanner(testConfig())}
+	return newRigWith(t, DefaultOptions(), deltas...)
+}
+
+func newRigWith(t testing.TB, opts Options, deltas ...model.Delta) *rig {
+	t.Helper()
+	w := &rig{TB: t, opts: opts, planner: plan.NewPlanner(testConfig())}
 	w.planner.SetHost(plan.Host{Addresses: []netip.Addr{
 		netip.MustParseAddr("192.168.10.11"), netip.MustParseAddr("fd00:10::11"),
 	}})
@@ -36,7 +42,7 @@ func newRig(t testing.TB, deltas ...model.Delta) *rig {
 	for _, d := range deltas {
 		w.planner.Update(d)
 	}
-	w.rules = Compile(w.planner.Plan(), DefaultOptions())
+	w.rules = Compile(w.planner.Plan(), opts)
 	return w
 }
 
@@ -48,7 +54,7 @@ func (w *rig) change(d model.Delta) {
 
 // restarted is the rig as a new process sees it.
 func (w *rig) restarted() *rig {
-	return &rig{TB: w.TB, planner: w.planner, rules: Compile(w.planner.Plan(), DefaultOptions())}
+	return &rig{TB: w.TB, opts: w.opts, planner: w.planner, rules: Compile(w.planner.Plan(), w.opts)}
 }
 
 func serviceName(i int) model.Name {

@@ -70,12 +70,22 @@ func (s *structure) pastVirtual() []nft.Rule {
 // has as well stay as they are.
 func guardVirtual(f model.Family) []nft.Rule {
 	here := nft.FibIsLocal{Of: nft.FibDaddr}
-	external := ip(f).then(in(daddr(f), setExternalIPs.of(f)), notIn(daddr(f), setOwnAddresses.of(f)), nft.Reject{})
+	external := ip(f).then(in(daddr(f), setExternalIPs.of(f)), notIn(daddr(f), setOwnAddresses.of(f)), goTo(chainUnserved))
 	return []nft.Rule{
 		ip(f).and(echoRequest(f)...).then(here, back()),
 		ip(f).then(in(daddr(f), setExternalIPs.of(f)), in(nodePort(), setHealthChecks.of(f)), back()),
 		external,
+		ip(f).then(in(daddr(f), setClusterIPs.of(f)), goTo(chainUnserved)),
 	}
+}
+
+// unserved refuses. A packet in the midst of a connection that ipvs knows no longer, after a quarter of an hour without
+// any say, comes here as a new one: its sender must be told in a way that ends the connection.
+func unserved() nft.Chain {
+	tcp := nft.Is{Left: nft.L4Proto, Right: nft.Value{}.Proto(uint8(model.TCP))}
+	return nft.Chain{Name: chainUnserved, Comment: "no virtual server has it", Rules: []nft.Rule{
+		when{tcp}.then(nft.Reject{Reset: true}), when{}.then(nft.Reject{}),
+	}}
 }
 
 // echoRequest tests for pings.

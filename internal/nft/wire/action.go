@@ -19,6 +19,7 @@ const (
 	rejectType   = 1
 	rejectCode   = 2
 	unreachable  = 0 // NFT_REJECT_ICMP_UNREACH
+	reset        = 1 // NFT_REJECT_TCP_RST
 	unreachableX = 2 // NFT_REJECT_ICMPX_UNREACH
 	icmpPort     = 3 // ICMP_PORT_UNREACH, linux/icmp.h
 	icmp6Port    = 4 // ICMPV6_PORT_UNREACH, linux/icmpv6.h
@@ -88,11 +89,13 @@ func (c *coder) dnatAddr(s nft.DNATAddr) {
 }
 
 // reject takes the family's own ICMP if the rule has tested the family, as nft does.
-func (c *coder) reject() {
+func (c *coder) reject(s nft.Reject) {
 	kind, code := uint32(unreachable), uint8(icmpPort)
-	switch c.family {
-	case nft.ProtoIPv4:
-	case nft.ProtoIPv6:
+	switch {
+	case s.Reset:
+		kind, code = reset, 0
+	case c.family == nft.ProtoIPv4:
+	case c.family == nft.ProtoIPv6:
 		code = icmp6Port
 	default:
 		kind, code = unreachableX, icmpxPort

@@ -307,19 +307,20 @@ func (r *ruleset) virtualChains() {
 	r.chain("to-mark", &nft.Base{Type: nft.Filter, Hook: nft.Output, Priority: nft.PriorityMangle},
 		rule(nft.SetMeta{Meta: nft.Mark, To: nft.Lookup{Key: listOf, Map: "marks"}}), rule(marked, nft.SetMeta{Meta: nft.Mark}))
 	r.chain("past-ipvs", &nft.Base{Type: nft.Filter, Hook: nft.Input, Priority: 110})
+	r.chain("refuse-tcp", nil, rule(l4proto(6), nft.Reject{Reset: true}), rule(nft.Reject{}))
 	asked := []nft.CT{nft.CTOriginalDaddr, nft.CTOriginalDaddr6}
 	for i, f := range families {
 		itself := nft.Concat{f.saddr, asked[i], nft.L4Proto, nft.THDport}
 		r.chain("asked"+f.digit, nil, rule(f.is(), nft.In{Left: itself, Not: true, Set: "hairpin" + f.digit}, drop))
 	}
 	r.chain("ping", &nft.Base{Type: nft.NAT, Hook: nft.Prerouting, Priority: nft.PriorityDstNAT},
-		rule(families[0].is(), echoRequest(nft.ProtoICMP), nft.Is{Left: nft.ICMPType, Right: val().Proto(nft.ICMPEchoRequest)},
+		rule(families[0].is(), l4proto(nft.ProtoICMP), nft.Is{Left: nft.ICMPType, Right: val().Proto(nft.ICMPEchoRequest)},
 			nft.In{Left: nft.IPDaddr, Set: "cluster-ips4"}, nft.DNATAddr{To: families[0].node}),
-		rule(families[1].is(), echoRequest(nft.ProtoICMP6), nft.Is{Left: nft.ICMP6Type, Right: val().Proto(nft.ICMP6EchoRequest)},
+		rule(families[1].is(), l4proto(nft.ProtoICMP6), nft.Is{Left: nft.ICMP6Type, Right: val().Proto(nft.ICMP6EchoRequest)},
 			nft.In{Left: nft.IP6Daddr, Set: "cluster-ips6"}, nft.DNATAddr{To: families[1].node}))
 }
 
-func echoRequest(protocol uint8) nft.Statement {
+func l4proto(protocol uint8) nft.Statement {
 	return nft.Is{Left: nft.L4Proto, Right: val().Proto(protocol)}
 }
 

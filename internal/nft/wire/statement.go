@@ -48,7 +48,7 @@ func (c *coder) statement(s nft.Statement) {
 	case nft.Masquerade:
 		c.expr("masq", func(a *attrs) { a.uint32(masqFlags, fullyRandom) })
 	case nft.Reject:
-		c.reject()
+		c.reject(s)
 	case nft.Update:
 		c.dynset(dynsetUpdate, s)
 	case nft.Remove:

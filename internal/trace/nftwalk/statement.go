@@ -54,7 +54,7 @@ func (w *walker) action(s nft.Statement, p *passage) {
 			p.send(translated, part.State, part.Share)
 		}
 	case nft.Reject:
-		p.words.say("refused with ", "ICMP port unreachable")
+		p.words.say("refused with ", s.With())
 		p.rejected += p.take().Total()
 	case nft.Verdict:
 		p.words.say("", verdictText(s))
