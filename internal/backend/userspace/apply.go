@@ -14,6 +14,7 @@ type Relay interface {
 	Put(relay.Target) error
 	Remove(relay.Key)
 	Stats() relay.Stats
+	DropInherited()
 }
 
 // Deps are what a Backend works with.
@@ -53,7 +54,7 @@ func (b *Backend) Apply(ctx context.Context, rules backend.Ruleset, req backend.
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r := rules.(*Ruleset)
-	b.takeOver(r)
+	first := b.takeOver(r)
 	r.retry(req.Hold)
 	b.listen(r)
 	inner := req
@@ -63,6 +64,9 @@ func (b *Backend) Apply(ctx context.Context, rules backend.Ruleset, req backend.
 	b.close(r, func(id plan.PortID) bool {
 		return failed[id.Family] || inner.Hold[id] || result.Refused[id] != nil
 	})
+	if first {
+		b.deps.Relay.DropInherited() // no rule leads there any more
+	}
 	for id, why := range r.refused {
 		if !req.Hold[id] {
 			result.Refuse(id, why)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"net/netip"
+	"slices"
 
 	"sluice/internal/backend"
 	"sluice/internal/model"
@@ -36,7 +37,7 @@ func Compile(p *plan.Plan, opts Options, compile func(*plan.Plan) backend.Rulese
 		targets: map[relay.Key]relay.Target{}, refused: map[plan.PortID]error{}, unbound: map[plan.PortID]error{},
 		pending: map[relay.Key]bool{},
 	}
-	r.ports = newPorts(opts.Ports, r.reserved)
+	r.ports = newPorts(opts, r.reserved)
 	for _, port := range p.Sorted() { // so that who has which port depends on the plan alone
 		r.number(port)
 	}
@@ -129,8 +130,20 @@ func keysOf(id plan.PortID) [2]relay.Key {
 func target(p *plan.Port, k relay.Key, number uint16) relay.Target {
 	return relay.Target{
 		Key: k, Listen: netip.AddrPortFrom(p.ID.Family.Unspecified(), number), Endpoints: p.Endpoints(k.List),
-		Balancing: p.Balancing, Affinity: p.Affinity, ProxyProtocol: uint8(p.ProxyProtocol),
+		Draining: draining(p, k.List), Balancing: p.Balancing, Affinity: p.Affinity, ProxyProtocol: uint8(p.ProxyProtocol),
 	}
+}
+
+// draining are endpoints that keep the sessions that they have by a list and get no new ones: all others of the Service
+// port, or those on this node where only such may have any.
+func draining(p *plan.Port, l plan.List) (es []plan.Endpoint) {
+	others := [...]plan.List{plan.ListCluster: plan.ListLocal, plan.ListLocal: plan.ListCluster}
+	for _, e := range slices.Concat(p.Endpoints(others[l]), p.Draining) {
+		if l == plan.ListCluster || e.Local {
+			es = append(es, e)
+		}
+	}
+	return es
 }
 
 // addrPort is not valid for number 0.

@@ -1,9 +1,10 @@
 package userspace
 
 // takeOver has listeners closed in time that r knows nothing of: the proxy may have worked for another Ruleset before.
-func (b *Backend) takeOver(r *Ruleset) {
+// It reports whether r is new.
+func (b *Backend) takeOver(r *Ruleset) bool {
 	if b.applied == r {
-		return
+		return false
 	}
 	b.applied = r
 	for k := range b.deps.Relay.Stats().Targets {
@@ -11,4 +12,5 @@ func (b *Backend) takeOver(r *Ruleset) {
 			r.pending[k] = true
 		}
 	}
+	return true
 }

@@ -1,11 +1,18 @@
 package userspace
 
-import "fmt"
+import (
+	"fmt"
+
+	"sluice/internal/relay"
+)
 
 // Options are what is this mode's own to choose. The zero value is not useful; see [DefaultOptions].
 type Options struct {
 	// Ports are those of the node that the proxy may listen at.
 	Ports PortRange
+	// Before are the ports at which the process before this one listened for lists. They keep them, for the sockets come
+	// from one process to the next, and the kernel's rules lead there.
+	Before map[relay.Key]uint16
 }
 
 // PortRange is a range of ports, both ends included.
@@ -19,3 +26,5 @@ func DefaultOptions() Options { return Options{Ports: PortRange{10000, 29999}} }
 func (r PortRange) String() string { return fmt.Sprintf("%d-%d", r.First, r.Last) }
 
 func (r PortRange) size() int { return int(r.Last) - int(r.First) + 1 }
+
+func (r PortRange) contains(port uint16) bool { return r.First <= port && port <= r.Last }

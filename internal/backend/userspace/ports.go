@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"iter"
 
 	"sluice/internal/model"
 	"sluice/internal/plan"
@@ -33,6 +34,9 @@ type ports struct {
 	reserved func(socket) bool
 	of       map[relay.Key]uint16
 	owner    map[socket]relay.Key
+	// before are those that lists had in the process before, which are kept for them.
+	before map[relay.Key]uint16
+	kept   map[socket]relay.Key
 	// left are those that a list gave up. They are not given to another before the proxy has closed them: a connection that
 	// is still led there would end at the wrong Service.
 	left map[socket]bool
@@ -40,11 +44,17 @@ type ports struct {
 	taken map[socket]bool
 }
 
-func newPorts(in PortRange, reserved func(socket) bool) *ports {
-	return &ports{
-		in: in, reserved: reserved,
-		of: map[relay.Key]uint16{}, owner: map[socket]relay.Key{}, left: map[socket]bool{}, taken: map[socket]bool{},
+func newPorts(opts Options, reserved func(socket) bool) *ports {
+	p := &ports{
+		in: opts.Ports, reserved: reserved, of: map[relay.Key]uint16{}, owner: map[socket]relay.Key{},
+		before: map[relay.Key]uint16{}, kept: map[socket]relay.Key{}, left: map[socket]bool{}, taken: map[socket]bool{},
 	}
+	for k, number := range opts.Before {
+		if p.in.contains(number) {
+			p.before[k], p.kept[socketOf(k, number)] = number, k
+		}
+	}
+	return p
 }
 
 // take gives a list its port. It keeps the one that it has, as long as nobody else needs it.
@@ -53,23 +63,40 @@ func (p *ports) take(k relay.Key) (uint16, error) {
 		return number, nil
 	}
 	p.release(k)
-	at := p.first(k)
-	for range p.in.size() {
-		s := socketOf(k, p.in.First+uint16(at))
-		if p.free(s, k) {
+	for number := range p.candidates(k) {
+		if s := socketOf(k, number); p.free(s, k) {
 			delete(p.left, s)
-			p.of[k], p.owner[s] = s.number, k
-			return s.number, nil
+			p.of[k], p.owner[s] = number, k
+			return number, nil
 		}
-		at = (at + 1) % p.in.size()
 	}
 	return 0, fmt.Errorf("%w in %s", ErrNoPort, p.in)
+}
+
+// candidates are the ports of the range in the order in which k tries them.
+func (p *ports) candidates(k relay.Key) iter.Seq[uint16] {
+	return func(yield func(uint16) bool) {
+		if number, ok := p.before[k]; ok && !yield(number) {
+			return
+		}
+		first := p.first(k)
+		for i := range p.in.size() {
+			if !yield(p.in.First + uint16((first+i)%p.in.size())) {
+				return
+			}
+		}
+	}
 }
 
 // free reports whether the list k may have a socket. One that it gave up is its own still.
 func (p *ports) free(s socket, k relay.Key) bool {
 	owner, owned := p.owner[s]
-	return (!owned || p.left[s] && owner == k) && !p.taken[s] && !p.reserved(s)
+	keeper, kept := p.kept[s]
+	switch {
+	case owned && (owner != k || !p.left[s]), kept && keeper != k:
+		return false
+	}
+	return !p.taken[s] && !p.reserved(s)
 }
 
 // first is where the search of k begins, counted from the first port of the range.

@@ -36,7 +36,10 @@ func proxied(t testing.TB, node *lab.Host, inner func(testing.TB, *lab.Host) (ba
 	if err != nil {
 		return nil, err
 	}
-	proxy := relay.New(relay.Config{In: node.Do})
+	proxy, err := relay.New(relay.Config{In: node.Do})
+	if err != nil {
+		return nil, err
+	}
 	t.Cleanup(func() {
 		cut, cancel := context.WithCancel(context.Background())
 		cancel()
