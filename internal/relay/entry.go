@@ -20,15 +20,16 @@ type entry struct {
 
 // listener is what the engine of a protocol makes of a socket.
 type listener interface {
-	// change makes t what new connections are for.
+	// change makes t what is new from now on is for.
 	change(t Target)
 	Counts() count.Counts
-	// File is another descriptor of the socket.
-	File() (*os.File, error)
-	// Stop takes nothing new from the socket and closes it.
+	// Stop takes nothing new from the socket. What has come by it goes on.
 	Stop()
-	// Cut ends what came by the socket and has not ended by itself, and returns how many those were.
-	Cut() int
+	// give is Stop, and returns the socket, for another process.
+	give() (*os.File, error)
+	// retire is Stop because nobody is to come by the socket any more. It returns what ends what has come by it and goes
+	// on, and tells how many those were; nil if nothing goes on.
+	retire() (cut func() int)
 }
 
 // newEntry makes an entry that is not listened at yet. What is known of the endpoints stays if the Target was at

@@ -33,10 +33,6 @@ func (e *BindError) Unwrap() error { return e.Err }
 // InUse reports whether another socket has the port, so that a Target might do better with another one.
 func (e *BindError) InUse() bool { return errors.Is(e.Err, syscall.EADDRINUSE) }
 
-func unsupported(t Target) error {
-	return &BindError{t.Key, t.Listen, fmt.Errorf("%s: %w", t.Port.Protocol, ErrUnsupported)}
-}
-
 // reason strips what package net says and a BindError says already.
 func reason(err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok {

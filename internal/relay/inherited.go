@@ -1,9 +1,11 @@
 package relay
 
 import (
+	"maps"
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 
 	"sluice/internal/model"
 )
@@ -64,6 +66,13 @@ func at(a net.Addr, want netip.AddrPort) bool {
 	tcp, ok := a.(*net.TCPAddr)
 	got := tcp.AddrPort()
 	return ok && got.Port() == want.Port() && got.Addr().Unmap() == want.Addr()
+}
+
+// untaken are those that nobody took, which are the caller's from now on.
+func (in inherited) untaken() []Socket {
+	sockets := slices.Collect(maps.Values(in))
+	clear(in)
+	return sockets
 }
 
 // close lets go of what nobody took.

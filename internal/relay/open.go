@@ -3,9 +3,13 @@ package relay
 import (
 	"context"
 	"net"
+	"net/netip"
+	"os"
 
 	"sluice/internal/model"
+	"sluice/internal/plan"
 	"sluice/internal/relay/tcp"
+	"sluice/internal/relay/udp"
 )
 
 // open makes e's listener.
@@ -14,8 +18,10 @@ func (s *Server) open(t Target, e *entry) error {
 	switch t.Port.Protocol {
 	case model.TCP:
 		e.listener, err = s.openTCP(t, e)
+	case model.UDP:
+		e.listener, err = s.openUDP(t, e)
 	default:
-		return unsupported(t)
+		err = ErrUnsupported
 	}
 	if err != nil {
 		return &BindError{t.Key, t.Listen, reason(err)}
@@ -30,6 +36,17 @@ type tcpListener struct {
 }
 
 func (l tcpListener) change(t Target) { l.Change(l.entry.service(t)) }
+
+func (l tcpListener) retire() (cut func() int) {
+	l.Stop()
+	return l.Cut
+}
+
+// give duplicates the socket before it is closed here, so that what waits in it is never without an owner.
+func (l tcpListener) give() (*os.File, error) {
+	defer l.Stop()
+	return l.File()
+}
 
 func (e *entry) service(t Target) tcp.Service {
 	return tcp.Service{Name: e.name, Picker: e.picker, ProxyProtocol: t.ProxyProtocol, Redirected: !t.Direct}
@@ -51,7 +68,7 @@ func (s *Server) listenTCP(t Target) (socket *net.TCPListener, err error) {
 	// Multipath TCP has neither splice(2) in all kernels nor the original destination.
 	c.SetMultipathTCP(false)
 	err = s.config.In(func() error {
-		l, err := c.Listen(context.Background(), network(t), t.Listen.String())
+		l, err := c.Listen(context.Background(), network(t.Listen.Addr()), t.Listen.String())
 		if err == nil {
 			socket = l.(*net.TCPListener)
 		}
@@ -60,12 +77,59 @@ func (s *Server) listenTCP(t Target) (socket *net.TCPListener, err error) {
 	return socket, err
 }
 
-// network is the name of t's protocol and family for package net. With "tcp6" and "udp6" it sets IPV6_V6ONLY, so that
-// each family has its own socket at a port.
-func network(t Target) string {
-	protocol := map[model.Protocol]string{model.TCP: "tcp", model.UDP: "udp"}[t.Port.Protocol]
-	if t.Listen.Addr().Is4() {
-		return protocol + "4"
+// network is the name of TCP of one family for package net. With "tcp6" it sets IPV6_V6ONLY, so that each family has its
+// own socket at a port.
+func network(a netip.Addr) string {
+	if a.Is4() {
+		return "tcp4"
 	}
-	return protocol + "6"
+	return "tcp6"
+}
+
+// udpListener is a listener whose Target is a udp.Target.
+type udpListener struct{ *udp.Listener }
+
+func (l udpListener) change(t Target) { l.Changed(settings(t)) }
+
+// retire ends all sessions at once: as connection tracking's entries of UDP do not outlive their Service in other modes.
+func (l udpListener) retire() (cut func() int) {
+	l.Close()
+	return nil
+}
+
+// give takes the socket when it is not read here any more, for two readers would share its datagrams. Answers of open
+// sessions still leave by it.
+func (l udpListener) give() (*os.File, error) {
+	l.Stop()
+	return l.File()
+}
+
+func (s *Server) openUDP(t Target, e *entry) (listener, error) {
+	target := udp.Target{Listen: t.Listen, Picker: e.picker, Settings: settings(t)}
+	if !t.Direct {
+		target.Original = s.tracked.original
+	}
+	if file := s.inherited.take(t); file != nil {
+		defer func() { _ = file.Close() }() // the listener has its own descriptor
+		target.Socket = file
+		if l, err := s.udp.Listen(target); err == nil {
+			return udpListener{l}, nil
+		}
+		_ = file.Close() // it is of no use, and in the way
+		target.Socket = nil
+	}
+	l, err := s.udp.Listen(target)
+	return udpListener{l}, err
+}
+
+func settings(t Target) udp.Settings {
+	return udp.Settings{Draining: addresses(t.Draining), ProxyProtocol: t.ProxyProtocol == 2}
+}
+
+func addresses(endpoints []plan.Endpoint) []netip.AddrPort {
+	var out []netip.AddrPort
+	for _, e := range endpoints {
+		out = append(out, e.AddrPort)
+	}
+	return out
 }

@@ -10,13 +10,16 @@ import (
 
 	"sluice/internal/relay/count"
 	"sluice/internal/relay/tcp"
+	"sluice/internal/relay/udp"
 )
 
 // Server holds the listeners of all Targets. It is safe for concurrent use; changes wait for each other.
 type Server struct {
-	config Config
-	total  *count.Counter
-	tcp    *tcp.Relay
+	config  Config
+	total   *count.Counter
+	tcp     *tcp.Relay
+	udp     *udp.Engine
+	tracked *tracked
 
 	mu        sync.Mutex
 	targets   map[Key]*entry
@@ -40,6 +43,8 @@ func New(c Config) (*Server, error) {
 		Log: c.Log, In: c.In, Connections: c.Connections, Pipes: c.pipes,
 		DialTimeout: c.DialTimeout, DialTotal: c.DialTotal, Total: s.total,
 	})
+	s.udp = udp.New(udp.Config{In: c.In, Sessions: c.Sessions, Idle: c.UDPIdle, StreamIdle: c.UDPIdle, Total: s.total})
+	s.tracked = &tracked{in: c.In, log: c.Log}
 	return s, nil
 }
 
@@ -82,6 +87,14 @@ func (s *Server) Set(targets []Target) map[Key]error {
 	return failed
 }
 
+// DropInherited closes inherited sockets that no Target has taken. Who tells of Targets by [Server.Put] alone calls it
+// after the first ones: until then, clients wait at sockets that nobody accepts from.
+func (s *Server) DropInherited() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.inherited.close()
+}
+
 func (s *Server) put(t Target) error {
 	if s.stopped {
 		return ErrStopped
@@ -112,15 +125,16 @@ func (s *Server) remove(k Key) {
 
 // close ends a listener, and in due time what came by it.
 func (s *Server) close(e *entry) {
-	e.listener.Stop()
-	if s.config.Drain > 0 {
-		time.AfterFunc(s.config.Drain, func() {
-			if n := e.listener.Cut(); n > 0 {
-				s.config.Log.Info("connections were cut off: their Service port is gone", "service", e.name, "connections", n,
-					"after", s.config.Drain)
-			}
-		})
+	cut := e.listener.retire()
+	if cut == nil || s.config.Drain == 0 {
+		return
 	}
+	time.AfterFunc(s.config.Drain, func() {
+		if n := cut(); n > 0 {
+			s.config.Log.Info("connections were cut off: nobody listens for their Service any more", "service", e.name,
+				"connections", n, "after", s.config.Drain)
+		}
+	})
 }
 
 // Stats are the numbers now.
@@ -144,7 +158,7 @@ func (s *Server) Export() ([]Socket, error) {
 	var failed []error
 	for _, k := range slices.SortedFunc(maps.Keys(s.targets), Key.Compare) {
 		e := s.targets[k]
-		file, err := e.listener.File()
+		file, err := e.listener.give()
 		if err != nil {
 			failed = append(failed, &BindError{k, e.listen, err})
 			continue
@@ -152,7 +166,7 @@ func (s *Server) Export() ([]Socket, error) {
 		sockets = append(sockets, Socket{k, e.listen, file})
 	}
 	s.halt()
-	return sockets, errors.Join(failed...)
+	return append(sockets, s.inherited.untaken()...), errors.Join(failed...)
 }
 
 // Stop closes all listeners, and waits until what is being relayed has ended. When ctx is done first, it cuts off the
@@ -162,8 +176,9 @@ func (s *Server) Stop(ctx context.Context) error {
 	s.halt()
 	s.inherited.close()
 	s.mu.Unlock()
+	defer s.tracked.Close()
 	defer s.tcp.Close()
-	return s.tcp.Wait(ctx)
+	return errors.Join(s.udp.Stop(ctx), s.tcp.Wait(ctx))
 }
 
 // halt ends all listeners.

@@ -55,10 +55,13 @@ type Target struct {
 	// address of that family and no other. A Direct one has the address that clients use.
 	Listen    netip.AddrPort
 	Endpoints []plan.Endpoint
+	// Draining are endpoints that get nothing new. UDP sessions with endpoints that are in neither list end. TCP
+	// connections end when they end, whatever is listed.
+	Draining  []plan.Endpoint
 	Balancing model.Balancing
 	Affinity  time.Duration // 0: none
 	// ProxyProtocol is the version of the PROXY protocol header that endpoints get before what the client sends; 0: none.
-	// Only TCP has it.
+	// For UDP it comes before each datagram, and only of version 2.
 	ProxyProtocol uint8
 }
 

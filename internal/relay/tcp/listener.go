@@ -36,8 +36,8 @@ type Listener struct {
 	counter *count.Counter
 	service atomic.Pointer[Service]
 
-	unreached occasion // no endpoint took a connection
-	failed    occasion // accept failed
+	unreached count.Occasion // no endpoint took a connection
+	failed    count.Occasion // accept failed
 
 	stop  context.CancelFunc
 	ended chan struct{}
@@ -132,13 +132,13 @@ func (l *Listener) recover(err error) {
 			l.counter.Refuse(count.Resources)
 		}
 	}
-	if n, tell := l.failed.happened(time.Now()); tell {
+	if n, tell := l.failed.Happened(time.Now()); tell {
 		l.relay.config.Log.Error("connections can't be accepted", "service", l.service.Load().Name, "times", n, "error", err)
 	}
 }
 
 func (l *Listener) tellFull() {
-	if n, tell := l.relay.full.happened(time.Now()); tell {
+	if n, tell := l.relay.full.Happened(time.Now()); tell {
 		l.relay.config.Log.Warn("connections are refused: too many are open", "service", l.service.Load().Name, "refused", n,
 			"open", l.relay.open.Load(), "of the service", l.counter.Open(), "limit", l.relay.config.Connections)
 	}
@@ -149,7 +149,7 @@ func (l *Listener) tellUnreached(why count.Reason, err error) {
 	if why == count.NotRedirected || l.relay.live.Err() != nil {
 		return
 	}
-	if n, tell := l.unreached.happened(time.Now()); tell {
+	if n, tell := l.unreached.Happened(time.Now()); tell {
 		l.relay.config.Log.Warn("connections are refused: "+why.String(), "service", l.service.Load().Name, "refused", n, "error", err)
 	}
 }

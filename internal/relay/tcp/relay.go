@@ -47,7 +47,7 @@ type Relay struct {
 	dialer net.Dialer
 	pipes  *pipes
 	spare  *spare
-	full   occasion // the limit was reached
+	full   count.Occasion // the limit was reached
 	open   atomic.Int64
 
 	live    context.Context // ends when what is open is cut off

@@ -1,4 +1,4 @@
-package tcp
+package count
 
 import (
 	"sync/atomic"
@@ -8,14 +8,14 @@ import (
 // quiet is how long an occasion is not told of again.
 const quiet = 30 * time.Second
 
-// occasion is something that may happen very often and is worth a line in the log once in a while.
-type occasion struct {
+// Occasion is something that may happen very often and is worth a line in the log once in a while.
+type Occasion struct {
 	last  atomic.Int64 // when it was told, in nanoseconds; 0: never
 	count atomic.Int64 // since then
 }
 
-// happened counts it. It returns how often it has happened since it was last told, if that is to be told now.
-func (o *occasion) happened(now time.Time) (times int64, tell bool) {
+// Happened counts it. It returns how often it has happened since it was last told, if that is to be told now.
+func (o *Occasion) Happened(now time.Time) (times int64, tell bool) {
 	o.count.Add(1)
 	last := o.last.Load()
 	if last != 0 && now.UnixNano()-last < int64(quiet) || !o.last.CompareAndSwap(last, now.UnixNano()) {
