@@ -35,10 +35,14 @@ type Backend struct {
 	// applied is the Ruleset whose targets the proxy has.
 	applied *Ruleset
 	counts  counts
+	// inherits is set as long as sockets of the process before may be in use.
+	inherits bool
 }
 
 // New makes a Backend. It does nothing yet.
-func New(opts Options, deps Deps) *Backend { return &Backend{opts: opts, deps: deps} }
+func New(opts Options, deps Deps) *Backend {
+	return &Backend{opts: opts, deps: deps, inherits: true}
+}
 
 // Name is "userspace".
 func (b *Backend) Name() string { return "userspace" }
@@ -54,7 +58,7 @@ func (b *Backend) Apply(ctx context.Context, rules backend.Ruleset, req backend.
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r := rules.(*Ruleset)
-	first := b.takeOver(r)
+	b.takeOver(r)
 	r.retry(req.Hold)
 	b.listen(r)
 	inner := req
@@ -64,7 +68,8 @@ func (b *Backend) Apply(ctx context.Context, rules backend.Ruleset, req backend.
 	b.close(r, func(id plan.PortID) bool {
 		return failed[id.Family] || inner.Hold[id] || result.Refused[id] != nil
 	})
-	if first {
+	if b.inherits && err == nil {
+		b.inherits = false
 		b.deps.Relay.DropInherited() // no rule leads there any more
 	}
 	for id, why := range r.refused {

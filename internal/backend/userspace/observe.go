@@ -1,10 +1,9 @@
 package userspace
 
 // takeOver has listeners closed in time that r knows nothing of: the proxy may have worked for another Ruleset before.
-// It reports whether r is new.
-func (b *Backend) takeOver(r *Ruleset) bool {
+func (b *Backend) takeOver(r *Ruleset) {
 	if b.applied == r {
-		return false
+		return
 	}
 	b.applied = r
 	for k := range b.deps.Relay.Stats().Targets {
@@ -12,5 +11,4 @@ func (b *Backend) takeOver(r *Ruleset) bool {
 			r.pending[k] = true
 		}
 	}
-	return true
 }
