@@ -70,12 +70,22 @@ func base(name, comment string, t nft.ChainType, h nft.Hook, priority int32, rul
 
 // translate finds the frontend that a packet from the network is for: that of the address, or else of the node port.
 func (s *structure) translate() []nft.Rule {
-	return slices.Concat(byAddress(chainBalance), s.byNodePort(chainBalance))
+	return slices.Concat(byAddress(chainBalance), s.byNodePort(chainBalance), s.answerPings())
 }
 
 // translateOwn is for what this node sends.
 func (s *structure) translateOwn() []nft.Rule {
-	return append(s.translate(), s.byLoopback(chainBalance)...)
+	return slices.Concat(byAddress(chainBalance), s.byNodePort(chainBalance), s.byLoopback(chainBalance), s.answerPings())
+}
+
+// answerPings has this node itself answer the pings for cluster IPs.
+func (s *structure) answerPings() (rules []nft.Rule) {
+	for _, f := range model.Families {
+		if s.ping[f].IsValid() {
+			rules = append(rules, ip(f).and(echoRequest(f)...).then(in(daddr(f), setClusterIPs.of(f)), nft.DNATAddr{To: s.ping[f]}))
+		}
+	}
+	return rules
 }
 
 // byAddress takes the route of the address that a packet is for, and goes on with it.

@@ -119,6 +119,7 @@ func TestGoldenTables(t *testing.T) {
 		"plain":     {plan.Config{}, DefaultOptions()},
 		"cidr":      {plan.Config{ClusterCIDRs: ranges, LocalhostNodePorts: true, GuardClusterIPs: true}, DefaultOptions()},
 		"interface": {plan.Config{DetectLocal: plan.DetectInterfaceNamePrefix, InterfaceNamePrefix: "cali", NodePortAddresses: plan.NodePortAddresses{Primary: true}}, Options{MasqueradeBit: 3, TCPBeLiberal: true}},
+		"ping":      {plan.Config{AnswerPing: true, GuardClusterIPs: true}, DefaultOptions()},
 		"ipvs":      {plan.Config{ClusterCIDRs: ranges}, ipvsOptions()},
 	} {
 		snap := model.NewSnapshot()

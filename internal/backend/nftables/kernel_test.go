@@ -20,8 +20,13 @@ import (
 // inKernel is a Backend on the network of the test, which is left as it was found.
 func inKernel(t testing.TB) *Backend {
 	t.Helper()
+	return inKernelWith(t, DefaultOptions())
+}
+
+func inKernelWith(t testing.TB, opts Options) *Backend {
+	t.Helper()
 	nstest.Require(t)
-	b := New(DefaultOptions(), Deps{})
+	b := New(opts, Deps{})
 	t.Cleanup(func() {
 		if err := b.Cleanup(context.Background()); err != nil {
 			t.Error(err)

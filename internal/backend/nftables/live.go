@@ -3,6 +3,7 @@ package nftables
 import (
 	"context"
 	"errors"
+	"net/netip"
 
 	"sluice/internal/model"
 	"sluice/internal/nft"
@@ -122,6 +123,7 @@ func (s structure) kin() (all []structure) {
 	vary(func(k *structure) { k.guard = !k.guard })
 	vary(func(k *structure) { k.liberal = !k.liberal })
 	vary(func(k *structure) { k.ipvs = !k.ipvs })
+	vary(func(k *structure) { k.ping = [2]netip.Addr{} })
 	vary(func(k *structure) { k.allLocal = [2]bool{!k.allLocal[0], !k.allLocal[1]} })
 	vary(func(k *structure) { k.detect = [2]plan.Detector{} })
 	for bit := range 32 {

@@ -18,6 +18,8 @@ type structure struct {
 	mark      uint32
 	liberal   bool
 	ipvs      bool // see DeliverIPVS
+	// ping is who answers pings in the place of cluster IPs; see plan.Config.AnswerPing.
+	ping [2]netip.Addr
 }
 
 func newStructure(n *plan.Node, o Options) structure {
@@ -27,6 +29,9 @@ func newStructure(n *plan.Node, o Options) structure {
 	}
 	for _, f := range model.Families {
 		s.allLocal[f] = n.NodePorts[f].All
+	}
+	if n.AnswerPing && o.Deliver == DeliverDNAT { // ipvs' addresses answer by themselves
+		s.ping = n.Primary
 	}
 	if o.Deliver == DeliverIPVS {
 		// Addresses of Services are the node's, too, so that those with node ports must be told by name; and all of them

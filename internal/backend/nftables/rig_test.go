@@ -32,7 +32,12 @@ func newRig(t testing.TB, deltas ...model.Delta) *rig {
 
 func newRigWith(t testing.TB, opts Options, deltas ...model.Delta) *rig {
 	t.Helper()
-	w := &rig{TB: t, opts: opts, planner: plan.NewPlanner(testConfig())}
+	return newRigAs(t, testConfig(), opts, deltas...)
+}
+
+func newRigAs(t testing.TB, cfg plan.Config, opts Options, deltas ...model.Delta) *rig {
+	t.Helper()
+	w := &rig{TB: t, opts: opts, planner: plan.NewPlanner(cfg)}
 	w.planner.SetHost(plan.Host{Addresses: []netip.Addr{
 		netip.MustParseAddr("192.168.10.11"), netip.MustParseAddr("fd00:10::11"),
 	}})

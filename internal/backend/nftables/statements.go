@@ -111,6 +111,17 @@ func both(one func(model.Family) nft.Rule) (rules []nft.Rule) {
 	return rules
 }
 
+// echoRequest tests for pings.
+func echoRequest(f model.Family) when {
+	protocol, field, request := nft.ProtoICMP, nft.ICMPType, nft.ICMPEchoRequest
+	if f == model.IPv6 {
+		protocol, field, request = nft.ProtoICMP6, nft.ICMP6Type, nft.ICMP6EchoRequest
+	}
+	return when{
+		nft.Is{Left: nft.L4Proto, Right: nft.Value{}.Proto(protocol)}, nft.Is{Left: field, Right: nft.Value{}.Proto(request)},
+	}
+}
+
 // noPod are the tests for clients that are not known to be pods: none where nothing tells pods. It reports false where
 // everybody is a pod.
 func noPod(d plan.Detector) (tests when, some bool) {

@@ -87,14 +87,3 @@ func unserved() nft.Chain {
 		when{tcp}.then(nft.Reject{Reset: true}), when{}.then(nft.Reject{}),
 	}}
 }
-
-// echoRequest tests for pings.
-func echoRequest(f model.Family) when {
-	protocol, field, request := nft.ProtoICMP, nft.ICMPType, nft.ICMPEchoRequest
-	if f == model.IPv6 {
-		protocol, field, request = nft.ProtoICMP6, nft.ICMP6Type, nft.ICMP6EchoRequest
-	}
-	return when{
-		nft.Is{Left: nft.L4Proto, Right: nft.Value{}.Proto(protocol)}, nft.Is{Left: field, Right: nft.Value{}.Proto(request)},
-	}
-}
