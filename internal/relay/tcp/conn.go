@@ -37,15 +37,17 @@ type way struct {
 	ended atomic.Bool // its source has, and its sink is about to be told
 }
 
-// serve sees a connection through, or to the moment when both its ways run.
+// serve sees a connection to the moment when both its ways run. Both are new goroutines: the stack that it took to dial
+// is more than they need.
 func (c *conn) serve() {
 	if why, err := c.connect(); err != nil {
 		c.refuse(why, err)
 		return
 	}
 	c.left.Store(2)
-	c.listener.relay.running.Go(func() { c.run(&c.ways[1]) })
-	c.run(&c.ways[0])
+	for i := range c.ways {
+		c.listener.relay.running.Go(func() { c.run(&c.ways[i]) })
+	}
 }
 
 // connect finds an endpoint and gets all ready. What it returns with an error is why the client is refused.

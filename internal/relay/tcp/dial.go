@@ -40,12 +40,15 @@ func (c *conn) try(addr netip.AddrPort, until time.Time) (endpoint *net.TCPConn,
 	dialer := r.dialer
 	dialer.Deadline = until
 	picker.Begin(addr)
+	// Not DialTCP: it binds, and a port that is bound before the endpoint is known is nobody else's, whichever endpoint
+	// that one goes to. All ports of the machine would be taken by as many connections.
+	var conn net.Conn
 	err = r.config.In(func() (err error) {
-		endpoint, err = dialer.DialTCP(r.live, "tcp", netip.AddrPort{}, addr)
+		conn, err = dialer.DialContext(r.live, "tcp", addr.String())
 		return err
 	})
 	if err == nil {
-		c.addr = addr
+		endpoint, c.addr = conn.(*net.TCPConn), addr
 		picker.Worked(addr)
 		return endpoint, nil
 	}

@@ -1,6 +1,7 @@
 package tcp_test
 
 import (
+	"fmt"
 	"net"
 	"net/netip"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/kernel/sysctl"
 	"sluice/internal/relay/count"
 	"sluice/internal/relay/tcp"
 )
@@ -122,4 +124,37 @@ func TestCloseEndsAttempts(t *testing.T) {
 	r.Stop()
 	r.Close()
 	wantReset(t, client)
+}
+
+// A port of this machine is used once towards each endpoint, and not only once in all.
+func TestPortsAreSharedBetweenEndpoints(t *testing.T) {
+	noLeak(t)
+	const ports = 20
+	r := newRig(t, tcp.Config{}, endpoint(t, echo), endpoint(t, echo), endpoint(t, echo))
+	localPorts(t, 40000, 40000+ports-1)
+	for i := range ports * 3 / 2 {
+		client := net.Dialer{LocalAddr: &net.TCPAddr{Port: 50000 + i}, Timeout: patience} // not one of those few
+		c, err := client.DialContext(t.Context(), "tcp", r.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		_ = c.SetDeadline(time.Now().Add(patience))
+		send(t, c, "x")
+		receive(t, c, "x")
+	}
+}
+
+// localPorts says which ports the kernel chooses from, until the test ends.
+func localPorts(t *testing.T, first, last int) {
+	t.Helper()
+	const key = "net.ipv4.ip_local_port_range"
+	was, err := sysctl.Get(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sysctl.Set(key, fmt.Sprint(first, "\t", last)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = sysctl.Set(key, was) })
 }

@@ -2,12 +2,13 @@ package tcp_test
 
 import (
 	"bytes"
-	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"os"
 	"testing"
 	"time"
 
@@ -21,7 +22,16 @@ import (
 	"sluice/internal/testkit/nstest"
 )
 
-func TestMain(m *testing.M) { nstest.Main(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(farEndEnv) == "" {
+		nstest.Main(m)
+	}
+	if err := farEnd(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
 
 // patience is how long a test waits for what must happen; reaching it is a failure.
 const patience = 20 * time.Second
@@ -167,7 +177,7 @@ func send(t testing.TB, c net.Conn, text string) {
 	}
 }
 
-func receive(t testing.TB, c net.Conn, want string) {
+func receive(t testing.TB, c io.Reader, want string) {
 	t.Helper()
 	b := make([]byte, len(want))
 	if _, err := io.ReadFull(c, b); err != nil || string(b) != want {
@@ -181,13 +191,6 @@ func receiveAll(t testing.TB, c net.Conn, want string) {
 	if err != nil || string(b) != want {
 		t.Fatalf("received %q, %v; want %q and the end", b, err, want)
 	}
-}
-
-func ctx(t testing.TB) context.Context {
-	t.Helper()
-	c, cancel := context.WithTimeout(context.Background(), patience)
-	t.Cleanup(cancel)
-	return c
 }
 
 func addrPort(t testing.TB, text string) netip.AddrPort {
