@@ -2,6 +2,7 @@ package nftables
 
 import (
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"regexp"
@@ -38,28 +39,27 @@ table inet witness {
 // A packet that a transaction overtakes is translated by what was before or by what comes. There are some ten thousand
 // packets a second here, of which a table that is merely replaced loses one at every tenth time.
 func TestPacketsUnderWay(t *testing.T) {
-	some := func() []byte { return endpointBytes(1 + rand.IntN(12)) }
 	for name, change := range map[string]func(*rig){
 		"the table is replaced": func(w *rig) { w.rules.dirty.table = true },
-		"endpoints change":      func(w *rig) { w.change(udpService(1, nil, some()...)) },
-		"balancing changes": func(w *rig) {
-			w.change(udpService(1, func(s *model.Service) { s.Balancing = model.BalanceRandom + model.Balancing(rand.IntN(2)) }, some()...))
-		},
 		"other Services change": func(w *rig) {
-			w.change(service(2+rand.IntN(9), some()...))
+			w.change(service(2+rand.IntN(9), endpointBytes(rand.IntN(12))...))
 			w.change(gone(2 + rand.IntN(9)))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := upLab(t)
-			w := newRig(t, udpService(1, nil, 5, 6))
+			w := newRig(t, udpService(1, 5, 6))
 			b := New(DefaultOptions(), Deps{})
 			applyAt(t, l.Node(), b, w)
 			cmd := l.Node().Command(t.Context(), "nft", "-f", "-")
 			cmd.Stdin = strings.NewReader(witness)
 			succeed(t, cmd)
 			stop := flood(t, l.Host("clients"), netip.AddrPortFrom(clusterIP(1), 80))
-			for range rounds(500) {
+			rounds := 200
+			if testing.Short() {
+				rounds /= 10
+			}
+			for range rounds {
 				change(w)
 				applyAt(t, l.Node(), b, w)
 			}
@@ -73,14 +73,6 @@ func TestPacketsUnderWay(t *testing.T) {
 	}
 }
 
-// rounds is how many of a number are played: in a short test a tenth.
-func rounds(all int) int {
-	if testing.Short() {
-		return all / 10
-	}
-	return all
-}
-
 // endpointBytes are n endpoints, any of some.
 func endpointBytes(n int) (all []byte) {
 	for _, i := range rand.Perm(20)[:n] {
@@ -89,12 +81,9 @@ func endpointBytes(n int) (all []byte) {
 	return all
 }
 
-// udpService is [service] over UDP, with an edit if there is one.
-func udpService(i int, edit func(*model.Service), endpoints ...byte) model.Delta {
+// udpService is [service] over UDP.
+func udpService(i int, endpoints ...byte) model.Delta {
 	d := service(i, endpoints...)
-	if edit != nil {
-		edit(d.Services[serviceName(i)])
-	}
 	d.Services[serviceName(i)].Ports[0].Protocol = model.UDP
 	d.Slices[serviceName(i)].Ports[0].Protocol = model.UDP
 	return d
@@ -206,19 +195,50 @@ func TestRestartAfterAnUnfinishedReplacement(t *testing.T) {
 	restarts(t, w)
 }
 
+// A chain is there before anything leads to it, and goes if that is refused.
+func TestNewChainsComeFirst(t *testing.T) {
+	for name, tt := range map[string]struct {
+		refused int // the transaction that is refused, from 1; 0: none
+		want    []bool
+	}{
+		"taken":   {0, []bool{false, true}},
+		"refused": {2, []bool{false, true, true, false, true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, f := withFaults(t)
+			w := newRig(t, service(1, 5, 6))
+			apply(t, b, w.rules)
+			var there []bool // before each transaction
+			f.before = func() error {
+				there = append(there, slices.Contains(chainsInKernel(t, b), "random-3"))
+				if len(there) == tt.refused {
+					return nfnl.Errors{{Seq: 1, Errno: syscall.ENOSPC}}
+				}
+				return nil
+			}
+			w.change(service(1, 5, 6, 7))
+			got := apply(t, b, w.rules)
+			f.before = nil
+			if n := min(len(there), len(tt.want)); !slices.Equal(there[:n], tt.want) || len(got.Refused) > 0 {
+				t.Errorf("before the transactions the chain was there: %v, want %v; refused are %v", there, tt.want, got.Refused)
+			}
+			same(t, b)
+			restarts(t, w)
+		})
+	}
+}
+
 // laterChains are those in the kernel.
 func laterChains(t *testing.T, b *Backend) []string {
+	t.Helper()
+	return slices.DeleteFunc(chainsInKernel(t, b), func(name string) bool { return !isLater(name) })
+}
+
+func chainsInKernel(t *testing.T, b *Backend) []string {
 	t.Helper()
 	have, err := b.readFrame(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	var names []string
-	for name := range have.chains {
-		if isLater(name) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(have.chains))
 }
