@@ -41,6 +41,8 @@ type Outcome struct {
 	Action plan.Action
 	// Endpoint is where the connection arrived, and Peer whom the server there saw as its client; for [plan.Forward].
 	Endpoint, Peer netip.AddrPort
+	// Err is what the client met; for all but [plan.Forward].
+	Err error
 }
 
 // String is the outcome in words.
@@ -142,6 +144,9 @@ func (c *Conn) greeted(timeout time.Duration) (Outcome, error) {
 		return Outcome{}, err
 	}
 	line, err := c.reader.ReadString('\n')
+	if errors.Is(err, io.EOF) { // which alone does not say whose
+		err = &net.OpError{Op: "read", Net: "tcp", Source: c.tcp.LocalAddr(), Addr: c.tcp.RemoteAddr(), Err: err}
+	}
 	if err != nil {
 		return failure(err)
 	}
@@ -182,11 +187,11 @@ func failure(err error) (Outcome, error) {
 	var timeout net.Error
 	switch {
 	case is(syscall.ECONNREFUSED, syscall.ECONNRESET, io.EOF):
-		return Outcome{Action: plan.Reject}, nil
+		return Outcome{Action: plan.Reject, Err: err}, nil
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return Outcome{Action: plan.Drop}, nil
+		return Outcome{Action: plan.Drop, Err: err}, nil
 	case is(syscall.EHOSTUNREACH, syscall.EACCES, syscall.ENETUNREACH): // a "prohibited" is EACCES in IPv6 only
-		return Outcome{Action: plan.Unhandled}, nil
+		return Outcome{Action: plan.Unhandled, Err: err}, nil
 	}
 	return Outcome{}, err
 }

@@ -3,6 +3,7 @@ package lab_test
 import (
 	"net"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -201,7 +202,9 @@ func TestLoadCountsFailures(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, load, func(tally lab.Tally) bool { return tally.Failed[plan.Reject] > 10 })
+	waitFor(t, load, func(tally lab.Tally) bool {
+		return tally.Failed[plan.Reject] > 10 && strings.Contains(tally.Failures[0].String(), "to 10.244.1.82:8080/TCP: reject: dial tcp 10.244.1.82:8080: connect: connection refused")
+	})
 	if _, err := load.Stop(); err != nil {
 		t.Fatal(err)
 	}

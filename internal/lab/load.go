@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"sync"
 	"time"
@@ -17,6 +18,27 @@ type Tally struct {
 	Peers     map[netip.Addr]int
 	// Failed counts all others, by what happened instead.
 	Failed map[plan.Action]int
+	// Failures are the first few of them.
+	Failures []Failure
+}
+
+// mostFailures is how many are told one by one.
+const mostFailures = 5
+
+// Failure is a connection that did not reach an endpoint.
+type Failure struct {
+	Dial    Dial
+	Outcome Outcome
+	Began   time.Time
+	Took    time.Duration
+}
+
+// String is what is to be known to find the cause. The error has the client's port, but for TCP that was not connected.
+func (f Failure) String() string {
+	return fmt.Sprintf(
+		"%s, after %s: to %s/%s: %s: %v",
+		f.Began.Format("15:04:05.000000"), f.Took.Round(time.Microsecond), f.Dial.To, f.Dial.Protocol, f.Outcome, f.Outcome.Err,
+	)
 }
 
 // Forwarded is the number of connections that reached an endpoint.
@@ -32,10 +54,14 @@ func newTally() Tally {
 	return Tally{Endpoints: map[netip.AddrPort]int{}, Peers: map[netip.Addr]int{}, Failed: map[plan.Action]int{}}
 }
 
-func (t *Tally) add(o Outcome) {
+// add counts what became of a connection that began at a time.
+func (t *Tally) add(d Dial, o Outcome, began time.Time) {
 	t.Total++
 	if o.Action != plan.Forward {
 		t.Failed[o.Action]++
+		if len(t.Failures) < mostFailures {
+			t.Failures = append(t.Failures, Failure{d, o, began, time.Since(began)})
+		}
 		return
 	}
 	t.Endpoints[o.Endpoint]++
@@ -46,11 +72,12 @@ func (t *Tally) add(o Outcome) {
 func (h *Host) Spread(d Dial, n int) (Tally, error) {
 	t := newTally()
 	for range n {
+		began := time.Now()
 		o, err := h.Dial(d)
 		if err != nil {
 			return t, err
 		}
-		t.add(o)
+		t.add(d, o, began)
 	}
 	return t, nil
 }
@@ -71,7 +98,7 @@ func (h *Host) Load(d Dial, pause time.Duration) *Load {
 	l := &Load{cancel: cancel, done: make(chan struct{}), tally: newTally()}
 	go func() {
 		defer close(l.done)
-		for ctx.Err() == nil && l.record(h.Dial(d)) {
+		for ctx.Err() == nil && l.dial(h, d) {
 			select {
 			case <-ctx.Done():
 			case <-time.After(pause):
@@ -81,14 +108,17 @@ func (h *Host) Load(d Dial, pause time.Duration) *Load {
 	return l
 }
 
-func (l *Load) record(o Outcome, err error) bool {
+// dial opens one connection. It reports false if the lab itself failed.
+func (l *Load) dial(h *Host, d Dial) bool {
+	began := time.Now()
+	o, err := h.Dial(d)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {
 		l.err = err
 		return false
 	}
-	l.tally.add(o)
+	l.tally.add(d, o, began)
 	return true
 }
 

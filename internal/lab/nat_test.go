@@ -109,7 +109,7 @@ func (f flow) check(t *testing.T, l *lab.Lab) {
 		t.Error(err)
 		return
 	}
-	got.Peer = netip.AddrPortFrom(got.Peer.Addr(), 0)
+	got.Peer, got.Err = netip.AddrPortFrom(got.Peer.Addr(), 0), nil
 	if got != f.want {
 		t.Errorf("%s → %s/%s: got %s, want %s", f.From, f.To, f.Protocol, got, f.want)
 	}

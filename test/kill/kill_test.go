@@ -133,7 +133,7 @@ func (st *stage) measure(d *daemon.Daemon) {
 // restartWritesNothing starts a daemon where nothing has changed since the last one, and no packet comes.
 func (st *stage) restartWritesNothing() {
 	st.Helper()
-	st.loads.stop()
+	st.loads.stop(st.T)
 	before := st.mode.state(st)
 	d := st.start()
 	written := 0

@@ -56,7 +56,7 @@ func open(t *testing.T, m mode, rnd *rand.Rand) *stage {
 	st.measure(d)
 	d.Stop()
 	st.loads = st.startLoads()
-	t.Cleanup(st.loads.stop)
+	t.Cleanup(func() { st.loads.stop(t) })
 	return st
 }
 
@@ -108,10 +108,11 @@ func (st *stage) follow(f udpFlow) error {
 
 // loads are the clients of the Services that do not change.
 type loads struct {
-	short []*lab.Load
-	open  []*lab.Conn // connections that stay open
-	total int
-	ended bool
+	short         []*lab.Load
+	names         []string
+	open          []*lab.Conn // connections that stay open
+	total, failed int
+	ended         bool
 }
 
 func (st *stage) startLoads() *loads {
@@ -131,6 +132,7 @@ func (st *stage) startLoads() *loads {
 		// Where a rule is missing the network refuses at once. Silence is a busy machine, and waited for.
 		dial := lab.Dial{To: netip.MustParseAddrPort(c.to), Protocol: c.protocol, Timeout: limit}
 		l.short = append(l.short, st.lab.Host(c.from).Load(dial, 3*time.Millisecond))
+		l.names = append(l.names, fmt.Sprintf("%s to %s/%s", c.from, c.to, c.protocol))
 		if c.protocol == model.TCP {
 			conn, o, err := st.lab.Host(c.from).Connect(dial)
 			if st.must(err); conn == nil {
@@ -147,7 +149,7 @@ func (l *loads) check(t *testing.T, when string) {
 	t.Helper()
 	for i, load := range l.short {
 		tally, err := load.Tally()
-		l.count(t, fmt.Sprintf("%s: load %d", when, i), tally, err)
+		l.count(t, when, i, tally, err)
 	}
 	for i, conn := range l.open {
 		if err := conn.Echo("still there?"); err != nil {
@@ -156,27 +158,32 @@ func (l *loads) check(t *testing.T, when string) {
 	}
 }
 
-func (l *loads) count(t *testing.T, who string, tally lab.Tally, err error) {
+func (l *loads) count(t *testing.T, when string, i int, tally lab.Tally, err error) {
 	t.Helper()
 	if err != nil || len(tally.Failed) > 0 {
-		t.Errorf("%s: of %d connections failed %v, error %v", who, tally.Total, tally.Failed, err)
+		t.Errorf("%s, %s: %s: of %d connections failed %v, error %v; the first: %v",
+			time.Now().Format("15:04:05.000"), when, l.names[i], tally.Total, tally.Failed, err, tally.Failures)
 	}
 	l.total += tally.Total
+	for _, n := range tally.Failed {
+		l.failed += n
+	}
 }
 
 // stop ends all of them.
-func (l *loads) stop() {
+func (l *loads) stop(t *testing.T) {
+	t.Helper()
 	if l.ended {
 		return
 	}
 	l.ended = true
-	for _, load := range l.short {
-		tally, _ := load.Stop()
-		l.total += tally.Total
+	for i, load := range l.short {
+		tally, err := load.Stop()
+		l.count(t, "the end", i, tally, err)
 	}
 	for _, conn := range l.open {
 		_ = conn.Close()
 	}
 }
 
-func (l *loads) done() string { return fmt.Sprintf("%d connections, none failed", l.total) }
+func (l *loads) done() string { return fmt.Sprintf("%d connections, %d failed", l.total, l.failed) }
