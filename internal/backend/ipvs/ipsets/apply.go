@@ -161,6 +161,9 @@ func (s *side) apply(ctx context.Context, conn Sets, f *family, req backend.Requ
 // applySets writes entries. One that is refused is held against its Service port; all others are written.
 func (s *side) applySets(ctx context.Context, conn Sets, f *family, req backend.Request, total *backend.Result) error {
 	start := time.Now()
+	if s.of != f {
+		f.adopt(&s.sets)
+	}
 	held := f.placesOf(req.Hold)
 	places, remembered := f.since(s.position)
 	all := s.of != f || !remembered

@@ -275,3 +275,39 @@ func TestRefusedEntry(t *testing.T) {
 		}
 	})
 }
+
+// A new process keeps the marks that the kernel has, whatever numbers it would give.
+func TestMarksAreKept(t *testing.T) {
+	eachVariant(t, func(n *node) {
+		s, sl, six := everything()
+		s.Name.Name, sl.Service.Name, six.Service.Name = "b", "b", "b"
+		planner := plan.NewPlanner(plan.Config{NodeName: "node-a"})
+		update := func(name string) plan.Changes {
+			one, slice := *s, *sl
+			one.Name.Name, slice.Name.Name, slice.Service.Name = name, name, name
+			one.ClusterIPs = []netip.Addr{netip.AddrFrom4([4]byte{10, 96, 1, name[0]})}
+			one.LoadBalancerIPs = []netip.Addr{netip.AddrFrom4([4]byte{192, 0, 2, name[0]})}
+			one.ExternalIPs, one.Ports = nil, slices.Clone(one.Ports)
+			one.Ports[0].NodePort, one.HealthCheckNodePort = 30000+uint16(name[0]), 31000+uint16(name[0])
+			return planner.Update(model.Delta{
+				Services: map[model.Name]*model.Service{one.Name: &one}, Slices: map[model.Name]*model.Slice{slice.Name: &slice},
+			})
+		}
+		update("b")
+		r := compiled(planner.Plan())
+		n.apply(r, false)
+		r.Update(planner.Plan(), update("a"))
+		n.apply(r, false)
+		n.restart()
+		fresh := compiled(planner.Plan())
+		if got := n.apply(fresh, false); got.Written != 0 {
+			n.Errorf("another process wrote %d", got.Written)
+		}
+		for id := range planner.Plan().Ports {
+			was, ok := r.Mark(id)
+			if now, _ := fresh.Mark(id); !ok || now != was {
+				n.Errorf("%s: mark %#x was %#x, %v", id, now, was, ok)
+			}
+		}
+	})
+}

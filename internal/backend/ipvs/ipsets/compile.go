@@ -10,17 +10,14 @@ import (
 )
 
 // Ruleset is a compiled Plan: what the sets and the tables of both families are to hold.
-type Ruleset struct {
-	opts     Options
-	families [2]*family
-}
+type Ruleset struct{ families [2]*family }
 
 // Compile compiles a whole Plan.
 func Compile(p *plan.Plan, opts Options) *Ruleset {
-	r := &Ruleset{opts: opts}
+	r := &Ruleset{}
 	for _, f := range model.Families {
-		r.families[f] = &family{family: f, members: map[plan.PortID][]member{}}
-		r.families[f].rebuild(p, opts)
+		r.families[f] = &family{family: f, opts: opts, members: map[plan.PortID][]member{}, marks: newMarks(opts)}
+		r.families[f].rebuild(p)
 	}
 	return r
 }
@@ -29,9 +26,9 @@ func Compile(p *plan.Plan, opts Options) *Ruleset {
 func (r *Ruleset) Update(p *plan.Plan, changes plan.Changes) {
 	for _, f := range r.families {
 		if changes.Node && f.differs(p) {
-			f.rebuild(p, r.opts)
+			f.rebuild(p)
 		} else {
-			f.change(p, r.opts, changes.Ports)
+			f.change(p, changes.Ports)
 		}
 	}
 }
@@ -39,8 +36,10 @@ func (r *Ruleset) Update(p *plan.Plan, changes plan.Changes) {
 // family is a compiled Plan's part for one address family.
 type family struct {
 	family  model.Family
+	opts    Options
 	node    plan.Node // as the entries and rules have it
 	members map[plan.PortID][]member
+	marks   marks
 	entries [kinds]map[sets.Entry]use
 	// log has the entries that changed, in order; those before it, as many as dropped says, are forgotten.
 	log     []place
@@ -63,24 +62,26 @@ type place struct {
 }
 
 // rebuild compiles every Service port of this family.
-func (f *family) rebuild(p *plan.Plan, opts Options) {
-	c := &compiler{f.family, &p.Node, opts}
+func (f *family) rebuild(p *plan.Plan) {
+	c := f.compiler(&p.Node)
 	for id := range f.members {
 		if p.Ports[id] == nil {
 			f.replace(c, id, nil)
 		}
 	}
-	for id, port := range p.Ports {
-		if id.Family == f.family {
-			f.replace(c, id, port)
+	for _, port := range p.Sorted() { // so that marks are the same each time
+		if port.ID.Family == f.family {
+			f.replace(c, port.ID, port)
 		}
 	}
 	f.refresh(c)
 }
 
+func (f *family) compiler(n *plan.Node) *compiler { return &compiler{f.family, n, f.opts, &f.marks} }
+
 // change compiles the Service ports that changed.
-func (f *family) change(p *plan.Plan, opts Options, changes []plan.Change) {
-	c := &compiler{f.family, &p.Node, opts}
+func (f *family) change(p *plan.Plan, changes []plan.Change) {
+	c := f.compiler(&p.Node)
 	for _, change := range changes {
 		if change.ID.Family == f.family {
 			f.replace(c, change.ID, change.New)
@@ -92,7 +93,7 @@ func (f *family) change(p *plan.Plan, opts Options, changes []plan.Change) {
 // differs reports whether entries depend on what is new of this node. Addresses come and go with every pod; they matter
 // where a Service has one as its own, or where a node port is entered with them.
 func (f *family) differs(p *plan.Plan) bool {
-	old, now := &compiler{f.family, &f.node, Options{}}, &compiler{f.family, &p.Node, Options{}}
+	old, now := f.compiler(&f.node), f.compiler(&p.Node)
 	sctp := len(f.entries[nodePort.ofProtocol(model.SCTP)]) > 0
 	if sctp && !slices.Equal(old.nodePortAddresses(), now.nodePortAddresses()) {
 		return true
@@ -110,6 +111,11 @@ func (f *family) differs(p *plan.Plan) bool {
 func (f *family) replace(c *compiler, id plan.PortID, now *plan.Port) {
 	old := f.members[id]
 	delete(f.members, id)
+	if now != nil && needsMark(now) {
+		f.marks.give(id)
+	} else {
+		f.marks.drop(id)
+	}
 	if now != nil {
 		f.members[id] = c.members(now)
 	}

@@ -52,7 +52,7 @@ func eachVariant(t *testing.T, test func(n *node)) {
 }
 
 // restart is a new process that knows nothing.
-func (n *node) restart() { n.backend = New(withMarks(), n.deps) }
+func (n *node) restart() { n.backend = New(DefaultOptions(), n.deps) }
 
 func (n *node) do(f func(context.Context) error) {
 	n.Helper()
@@ -127,14 +127,7 @@ func (n *node) saved() (lines []string) {
 	return lines
 }
 
-// withMarks are Options where a port's mark is made of its name.
-func withMarks() Options {
-	o := DefaultOptions()
-	o.Mark = func(id plan.PortID) uint32 { return uint32(len(id.Service.Name)) }
-	return o
-}
-
-func compiled(p *plan.Plan) *Ruleset { return Compile(p, withMarks()) }
+func compiled(p *plan.Plan) *Ruleset { return Compile(p, DefaultOptions()) }
 
 // dualStack are the rules of a Service of two families that has everything.
 func dualStack() *Ruleset {

@@ -21,6 +21,7 @@ type compiler struct {
 	family model.Family
 	node   *plan.Node
 	opts   Options
+	marks  *marks
 }
 
 // portMembers collects the entries of one Service port.
@@ -42,7 +43,7 @@ func (c *compiler) members(p *plan.Port) []member {
 	}
 	for _, l := range p.Lost {
 		if l.Kind < plan.NodePort {
-			m.bound(l.Kind, l.Addr)
+			m.bound(l.Addr)
 		}
 	}
 	if h := p.HealthCheck; h != nil {
@@ -54,10 +55,10 @@ func (c *compiler) members(p *plan.Port) []member {
 
 func (m *portMembers) add(k kind, e sets.Entry) { m.all = append(m.all, member{kind: k, Entry: e}) }
 
-// bound enters an address that is on the interface of ipvs. All cluster IPs are; another address that the node has anyhow
-// is not, and so keeps what else answers there.
-func (m *portMembers) bound(k plan.Kind, a netip.Addr) {
-	if k == plan.ClusterIP || !m.node.IsLocal(a) {
+// bound enters an address that is on the interface of ipvs. One that the node has anyhow is not, and so keeps what else
+// answers there.
+func (m *portMembers) bound(a netip.Addr) {
+	if !m.node.IsLocal(a) {
 		m.add(ipvsIPs, sets.Entry{Addr: a})
 	}
 }
@@ -65,7 +66,7 @@ func (m *portMembers) bound(k plan.Kind, a netip.Addr) {
 // address enters a frontend with an address of its own.
 func (m *portMembers) address(f plan.Frontend) {
 	e := sets.Entry{Addr: f.Addr, Protocol: uint8(f.Protocol), Port: f.Port}
-	m.bound(f.Kind, f.Addr)
+	m.bound(f.Addr)
 	switch f.Kind {
 	case plan.ClusterIP:
 		m.add(clusterIP, e)
@@ -78,10 +79,10 @@ func (m *portMembers) address(f plan.Frontend) {
 	case plan.LoadBalancerIP:
 		m.loadBalancer(e)
 	}
-	if k, refused := refusal(m.Access(f.Kind)); refused {
+	if k, refused := m.refusal(f.Kind); refused {
 		m.add(k, e)
 	}
-	if mark := m.outside(f.Kind); mark != 0 {
+	if mark := m.mark(f.Kind); mark != 0 {
 		m.all = append(m.all, member{markAddress, e, mark})
 	}
 }
@@ -121,10 +122,10 @@ func (m *portMembers) nodePort(f plan.Frontend) {
 	if m.local() {
 		m.addNodePort(nodePortLocal, f, 0)
 	}
-	if k, refused := refusal(m.External); refused {
+	if k, refused := m.refusal(f.Kind); refused {
 		m.addNodePort(k+1, f, 0) // the kinds of node ports come behind that of addresses
 	}
-	if mark := m.outside(f.Kind); mark != 0 {
+	if mark := m.mark(f.Kind); mark != 0 {
 		m.addNodePort(markNodePort, f, mark)
 	}
 }
@@ -156,8 +157,14 @@ func (c *compiler) nodePortAddresses() (as []netip.Addr) {
 
 // refusal is the kind of set for a frontend that refuses. A plan refuses either everybody or clients outside alone:
 // where these have endpoints, so have the others.
-func refusal(routes plan.Access) (k kind, refused bool) {
+//
+// Clients outside that need a mark and have none are dropped: the list of the others would lead them to other nodes.
+func (m *portMembers) refusal(of plan.Kind) (k kind, refused bool) {
+	routes := m.Access(of)
 	action := routes[plan.ClientOutside].Action
+	if of != plan.ClusterIP && needsMark(m.Port) && m.mark(of) == 0 {
+		return outsideDropAddress, true
+	}
 	all := !slices.ContainsFunc(routes[:], func(r plan.Route) bool { return r.Action != action })
 	switch {
 	case action == plan.Reject && all:
@@ -172,14 +179,12 @@ func refusal(routes plan.Access) (k kind, refused bool) {
 	return 0, false
 }
 
-// outside is the mark of clients outside, if they are led elsewhere than the others; 0: they are not.
-func (m *portMembers) outside(k plan.Kind) uint32 {
-	routes := m.Access(k)
-	outside := routes[plan.ClientOutside]
-	if m.opts.Mark == nil || outside.Action != plan.Forward || outside.List == routes[plan.ClientHost].List {
+// mark is that of clients outside, if they are led elsewhere than the others; 0: they are not.
+func (m *portMembers) mark(k plan.Kind) uint32 {
+	if k == plan.ClusterIP {
 		return 0
 	}
-	return m.opts.Mark(m.ID)
+	return m.marks.of[m.ID]
 }
 
 // loops enters the endpoints, which must be masqueraded when they connect to themselves.

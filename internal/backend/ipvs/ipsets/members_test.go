@@ -1,6 +1,7 @@
 package ipsets
 
 import (
+	"fmt"
 	"net/netip"
 
 	"sluice/internal/iptables/sets"
@@ -9,3 +10,5 @@ import (
 func entryOf(a netip.Addr) sets.Entry { return sets.Entry{Addr: a} }
 
 func portEntry(port uint16) sets.Entry { return sets.Entry{Port: port} }
+
+func hex(mark uint32) string { return fmt.Sprintf("%#x", mark) }

@@ -1,10 +1,6 @@
 package ipsets
 
-import (
-	"fmt"
-
-	"sluice/internal/plan"
-)
+import "fmt"
 
 // Options are what is this mode's own to choose. The zero value is not useful; see [DefaultOptions].
 type Options struct {
@@ -13,9 +9,6 @@ type Options struct {
 	// TCPBeLiberal is set where connection tracking takes TCP packets out of window as they are
 	// (net.netfilter.nf_conntrack_tcp_be_liberal). Then there is no rule that drops invalid ones.
 	TCPBeLiberal bool
-	// Mark is the whole packet mark by which a virtual server serves a port's clients outside where they have another
-	// route than pods and this node. It is never 0 and never has the MasqueradeBit. Nil: they are not told apart.
-	Mark func(plan.PortID) uint32
 }
 
 // DefaultOptions are kube-proxy's.

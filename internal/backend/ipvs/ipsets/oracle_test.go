@@ -18,27 +18,24 @@ import (
 type balanced struct {
 	*Ruleset
 	plan  *plan.Plan
-	marks map[uint32]*plan.Port
+	marks [2]map[uint32]*plan.Port
 }
 
-// newBalanced compiles a plan, and numbers its ports.
+// newBalanced compiles a plan.
 func newBalanced(p *plan.Plan) *balanced {
-	b := &balanced{plan: p, marks: map[uint32]*plan.Port{}}
-	numbers := map[plan.PortID]uint32{}
-	for i, port := range p.Sorted() {
-		numbers[port.ID] = uint32(i + 1)
-		b.marks[uint32(i+1)] = port
+	b := &balanced{Ruleset: compiled(p), plan: p, marks: [2]map[uint32]*plan.Port{{}, {}}}
+	for _, port := range p.Sorted() {
+		if mark, ok := b.Mark(port.ID); ok {
+			b.marks[port.ID.Family][mark] = port
+		}
 	}
-	opts := DefaultOptions()
-	opts.Mark = func(id plan.PortID) uint32 { return numbers[id] }
-	b.Ruleset = Compile(p, opts)
 	return b
 }
 
 // pick is what virtual servers do: one of a mark has the endpoints of this node, one of a frontend those that pods and the
 // node itself are sent to. A frontend that refuses them has none.
 func (b *balanced) pick(to netip.AddrPort, p model.Protocol, mark uint32) ([]plan.Endpoint, bool) {
-	if port := b.marks[mark]; port != nil {
+	if port := b.marks[model.FamilyOf(to.Addr())][mark]; port != nil {
 		return port.Endpoints(port.External[plan.ClientOutside].List), true
 	}
 	port, f, ok := b.plan.Find(to, p)

@@ -1,0 +1,129 @@
+package ipsets
+
+import (
+	"slices"
+
+	"sluice/internal/plan"
+)
+
+// marks are the packet marks of one family by which clients outside come to virtual servers of their own, where the others
+// come to another list. Each is a number with a bit that is set in all, and makes room for the bit that masquerades. A
+// small number alone might as well be somebody else's mark, and ipvs would take all packets that have it.
+type marks struct {
+	masquerade uint32 // the bit
+	of         map[plan.PortID]uint32
+	taken      map[uint32]plan.PortID
+	free       uint32 // no number below it is free
+}
+
+const (
+	baseMark uint32 = 1 << 13
+	maxMark  uint32 = 1<<13 - 1
+)
+
+func newMarks(o Options) marks {
+	return marks{masquerade: 1 << o.MasqueradeBit, of: map[plan.PortID]uint32{}, taken: map[uint32]plan.PortID{}, free: 1}
+}
+
+// mark is the mark of a number.
+func (m *marks) mark(n uint32) uint32 {
+	low := m.masquerade - 1
+	n |= baseMark
+	return n&low | n&^low<<1
+}
+
+// number is that of a mark, 0 if it is none of these.
+func (m *marks) number(mark uint32) uint32 {
+	low := m.masquerade - 1
+	if n := mark&low | mark>>1&^low; m.mark(n&maxMark) == mark {
+		return n & maxMark
+	}
+	return 0
+}
+
+// give gives a Service port the lowest number, unless it has one. There may be none left: then it has no mark, and its
+// clients outside are dropped.
+func (m *marks) give(id plan.PortID) {
+	if m.of[id] != 0 {
+		return
+	}
+	for ; m.free <= maxMark; m.free++ {
+		if _, taken := m.taken[m.free]; !taken {
+			m.take(id, m.free)
+			return
+		}
+	}
+}
+
+func (m *marks) take(id plan.PortID, n uint32) {
+	m.of[id], m.taken[n] = m.mark(n), id
+}
+
+// drop takes a Service port's mark back.
+func (m *marks) drop(id plan.PortID) {
+	if n := m.number(m.of[id]); n != 0 {
+		delete(m.taken, n)
+		m.free = min(m.free, n)
+	}
+	delete(m.of, id)
+}
+
+// needsMark reports whether clients outside have another list than the others.
+func needsMark(p *plan.Port) bool {
+	outside := p.External[plan.ClientOutside]
+	return outside.Action == plan.Forward && outside.List != p.External[plan.ClientHost].List &&
+		slices.ContainsFunc(p.Frontends, func(f plan.Frontend) bool { return f.Kind != plan.ClusterIP })
+}
+
+// Mark is the packet mark, never 0, of a Service port's clients outside where they have another list of endpoints than pods
+// and this node: that of the virtual server which is to have these. It is not ok if there is none. An Apply may change
+// it, when it takes over those that the kernel has.
+func (r *Ruleset) Mark(id plan.PortID) (mark uint32, ok bool) {
+	mark = r.families[id.Family].marks.of[id]
+	return mark, mark != 0
+}
+
+// adopt has Service ports keep the marks that the kernel's sets have for them.
+func (f *family) adopt(have *contents) {
+	kept := newMarks(f.opts)
+	for _, id := range f.marked() {
+		for _, m := range f.members[id] {
+			if m.mark == 0 || have[m.kind] == nil {
+				continue
+			}
+			n := kept.number(have[m.kind].Entries[m.Entry])
+			if _, taken := kept.taken[n]; n != 0 && !taken {
+				kept.take(id, n)
+				break
+			}
+		}
+	}
+	for _, id := range f.marked() {
+		kept.give(id)
+	}
+	f.remark(kept)
+}
+
+// marked are the Service ports with a mark, sorted.
+func (f *family) marked() (ids []plan.PortID) {
+	for id := range f.marks.of {
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, plan.PortID.Compare)
+	return ids
+}
+
+// remark enters other marks.
+func (f *family) remark(now marks) {
+	f.marks = now
+	for id, members := range f.members {
+		for i, m := range members {
+			if m.mark == 0 || m.mark == now.of[id] {
+				continue
+			}
+			members[i].mark = now.of[id]
+			f.entries[m.kind][m.Entry] = use{members[i].mark, f.entries[m.kind][m.Entry].n}
+			f.note(place{m.kind, m.Entry})
+		}
+	}
+}
