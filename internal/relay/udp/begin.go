@@ -34,15 +34,20 @@ func (b *backlog) add(size int) bool {
 
 func (b *backlog) remove(size int) { b.held.Add(-int64(size)) }
 
-// begin makes a session, and opens it beside the reader.
-func (l *Listener) begin(k key) *session {
+// errSelf is the fault of an endpoint of this machine that nobody listens at: its port was free, and the kernel has given
+// it to the session's socket, which would answer itself.
+var errSelf = errors.New("nobody listens at the endpoint's port")
+
+// begin makes a session that a datagram is the first of, and opens it beside the reader. Where there is no room, the
+// datagram is dropped.
+func (l *Listener) begin(d incoming) {
 	if l.waiting.Load() >= maxWaiting {
 		l.stats.drop(Backlog)
-		return nil
+		return
 	}
-	s := newSession(l, k)
+	s := newSession(l, d.key)
 	l.mu.Lock()
-	l.sessions[k] = s // before others can displace it
+	l.sessions[d.key] = s // before others can displace it
 	l.mu.Unlock()
 	l.count.Accept()
 	instead, ok := l.engine.limits.admit(s)
@@ -50,14 +55,14 @@ func (l *Listener) begin(k key) *session {
 		l.forget(s)
 		l.count.Refuse(count.Limit)
 		l.stats.drop(Limit)
-		return nil
+		return
 	}
 	if instead != nil {
 		instead.end(Displaced)
 	}
+	s.send(d) // to be held
 	l.waiting.Add(1)
 	l.running.Go(s.open)
-	return s
 }
 
 // open finds an endpoint and makes the socket to it. What the client has sent by then follows.
@@ -122,6 +127,10 @@ func (s *session) connect(endpoint netip.AddrPort) (link, error) {
 	})
 	if err == nil {
 		to.raw, err = to.conn.SyscallConn()
+	}
+	if err == nil && to.conn.LocalAddr().(*net.UDPAddr).AddrPort() == endpoint {
+		_ = to.conn.Close() // nothing was sent by it
+		err = errSelf
 	}
 	if err != nil {
 		s.abandon(endpoint, !lacking(err))

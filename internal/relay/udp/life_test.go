@@ -3,12 +3,16 @@ package udp
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"net/netip"
+	"os"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"sluice/internal/model"
+	"sluice/internal/relay/count"
 )
 
 // The times are those of connection tracking.
@@ -248,3 +252,34 @@ func TestClosedPortIsFree(t *testing.T) {
 	again := listenFor(t, e, Target{Listen: at, Picker: picker(e, serve(t, "b", "127.0.0.1").addr())})
 	expect(t, dial(t, again.Addr()), "b?")
 }
+
+// The kernel may give the port of a local endpoint that nobody listens at to the socket towards it.
+func TestSessionDoesNotTalkToItself(t *testing.T) {
+	e := newEngine(t, Config{})
+	dead := serve(t, "dead", "127.0.0.1")
+	at := dead.addr()
+	dead.Close()
+	before, err := os.ReadFile(portRange)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Where sockets get the ports, in turn, of which one is the endpoint's.
+	first := at.Port() &^ 1
+	if err := os.WriteFile(portRange, fmt.Appendf(nil, "%d %d", first, first+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.WriteFile(portRange, before, 0o600) })
+	// Somebody has the other one.
+	other := first + first + 1 - at.Port()
+	taken, err := net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(at.Addr(), other)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	s := &session{listener: &Listener{engine: e, count: count.New(nil), target: Target{Picker: picker(e, at)}}}
+	if to, err := s.connect(at); !errors.Is(err, errSelf) {
+		t.Errorf("connected from %s to %s: %v, want %v", to.conn.LocalAddr(), at, err, errSelf)
+	}
+}
+
+const portRange = "/proc/sys/net/ipv4/ip_local_port_range"

@@ -50,24 +50,22 @@ func (l *Listener) readBatch() (more bool) {
 // take passes a datagram on by its session. One whose endpoint has refused an earlier datagram is ended, and this one
 // begins the next.
 func (l *Listener) take(d incoming) {
-	for range 2 {
-		s := l.session(d)
-		if s == nil || s.send(d) {
+	for {
+		s := l.find(d.key)
+		if s == nil {
+			l.begin(d)
+			return
+		}
+		if s.send(d) {
 			return
 		}
 		s.refused()
 		l.forget(s)
 	}
-	l.stats.drop(Unsendable)
 }
 
-// session finds or begins the session of a datagram. Nil: there is no room for it, which is counted.
-func (l *Listener) session(d incoming) *session {
+func (l *Listener) find(k key) *session {
 	l.mu.Lock()
-	s := l.sessions[d.key]
-	l.mu.Unlock()
-	if s != nil {
-		return s
-	}
-	return l.begin(d.key)
+	defer l.mu.Unlock()
+	return l.sessions[k]
 }
