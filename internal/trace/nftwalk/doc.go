@@ -9,6 +9,9 @@
 // runs, but what the rule changed before stays changed; what a chain reached by goto lets through goes on where the
 // chain that did the goto was called; a translation ends its base chain.
 //
+// Where the kernel has virtual servers (see [IPVS]) they take packets between the chains of input and of output, and what
+// they send on goes by output and postrouting.
+//
 // It knows nothing of Services: names of Services appear because elements have comments.
 //
 // Invariant: no share is lost: what goes in is dropped, rejected, or comes out.

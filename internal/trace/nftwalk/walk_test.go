@@ -56,7 +56,7 @@ func (t *table) set(s nft.Set, elements ...nft.Element) *table {
 	return t
 }
 
-// rule adds a rule to a chain. The chains named pre, input, forward, output, filter-output and post are base chains.
+// rule adds a rule to a chain. Those that bases has are base chains.
 func (t *table) rule(chain string, statements ...nft.Statement) *table {
 	c := t.Chain(chain)
 	if c == nil {
@@ -74,6 +74,8 @@ var bases = map[string]*nft.Base{
 	"input":         {Type: nft.Filter, Hook: nft.Input, Priority: nft.PriorityFilter},
 	"forward":       {Type: nft.Filter, Hook: nft.Forward, Priority: nft.PriorityFilter},
 	"filter-output": {Type: nft.Filter, Hook: nft.Output, Priority: nft.PriorityFilter},
+	"mangle-output": {Type: nft.Filter, Hook: nft.Output, Priority: nft.PriorityMangle},
+	"late-input":    {Type: nft.Filter, Hook: nft.Input, Priority: 110},
 	"filter-pre":    {Type: nft.Filter, Hook: nft.Prerouting, Priority: nft.PriorityFilter},
 }
 
@@ -149,6 +151,7 @@ func TestRules(t *testing.T) {
 	}{
 		"no rules":        {world(), "unhandled"},
 		"dnat":            {world().rule("pre", isV4, isTCP, priority1, toEndpoint), "forward 1.1.1.1:1=1"},
+		"to one address":  {world().rule("pre", isV4, nft.DNATAddr{To: netip.MustParseAddr("1.1.1.1")}), "forward 1.1.1.1:80=1"},
 		"other protocol":  {world().rule("pre", isUDP, priority1, toEndpoint), "unhandled"},
 		"prefix":          {world().rule("pre", nft.Is{Left: nft.IPSaddr, Right: nft.Value{}.Addr(netip.MustParseAddr("10.0.0.0")), Prefix: 8}, priority1, toEndpoint), "forward 1.1.1.1:1=1"},
 		"not in prefix":   {world().rule("pre", nft.Is{Left: nft.IPSaddr, Not: true, Right: nft.Value{}.Addr(netip.MustParseAddr("10.0.0.0")), Prefix: 8}, priority1, toEndpoint), "unhandled"},
