@@ -9,6 +9,7 @@ import (
 
 // paths are the ways to an endpoint: direct, and by the relay with and without pipes.
 func paths(b *testing.B, to netip.AddrPort, f func(b *testing.B, addr string)) {
+	b.Helper()
 	b.Run("direct", func(b *testing.B) { f(b, to.String()) })
 	for name, c := range modes {
 		b.Run(name, func(b *testing.B) {
@@ -39,6 +40,7 @@ func BenchmarkThroughput(b *testing.B) {
 		_, _ = c.Write([]byte{1})
 	})
 	paths(b, to, func(b *testing.B, addr string) {
+		b.Helper()
 		c := connect(b, addr).(*net.TCPConn)
 		defer c.Close()
 		chunk := make([]byte, 256<<10)
@@ -56,6 +58,7 @@ func BenchmarkThroughput(b *testing.B) {
 // One request and its answer, of a few bytes, over an open connection.
 func BenchmarkRoundTrip(b *testing.B) {
 	paths(b, endpoint(b, echo), func(b *testing.B, addr string) {
+		b.Helper()
 		c := connect(b, addr)
 		defer c.Close()
 		buf := make([]byte, 100)
@@ -72,6 +75,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 // Connections that each ask one question, four clients at a time. Clients leave with a reset, so that ports do not run out.
 func BenchmarkConnections(b *testing.B) {
 	paths(b, endpoint(b, echo), func(b *testing.B, addr string) {
+		b.Helper()
 		b.SetParallelism(2)
 		b.RunParallel(func(pb *testing.PB) {
 			buf := make([]byte, 1)

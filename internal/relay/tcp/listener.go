@@ -150,7 +150,8 @@ func (l *Listener) tellUnreached(why count.Reason, err error) {
 		return
 	}
 	if n, tell := l.unreached.Happened(time.Now()); tell {
-		l.relay.config.Log.Warn("connections are refused: "+why.String(), "service", l.service.Load().Name, "refused", n, "error", err)
+		l.relay.config.Log.Warn("connections are refused", "service", l.service.Load().Name, "refused", n, "reason", why.String(),
+			"error", err)
 	}
 }
 
