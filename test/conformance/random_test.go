@@ -43,7 +43,7 @@ func seed(t *testing.T) {
 // Whatever the Services, the policy and the packet, the rules of every mode mean what the plan says.
 func TestRandomPackets(t *testing.T) {
 	seed(t)
-	for _, mode := range scenario.Modes() {
+	for _, mode := range modes() {
 		t.Run(mode.Name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				p := plan.Build(configOf(t, mode), gen.Host(t), gen.Snapshot(t))
@@ -51,7 +51,8 @@ func TestRandomPackets(t *testing.T) {
 				for range packetsPerPlan {
 					pkt := gen.Packet(t, p)
 					got, err := flow.Walked(rules.Trace(pkt))
-					if want := flow.Decide(p, pkt); err != nil || !got.Equal(want) {
+					want := mode.Expect(p, flow.Flow{Packet: pkt, Want: flow.Decide(p, pkt)}).Want
+					if err != nil || !got.Equal(want) {
 						t.Fatalf("%+v\nplan:  %s\nrules: %s, error: %v", pkt, want, got, err)
 					}
 				}
@@ -60,10 +61,13 @@ func TestRandomPackets(t *testing.T) {
 	}
 }
 
+// modes are all, mode userspace with either inner mode.
+func modes() []scenario.Mode { return append(scenario.Modes(), scenario.UserspaceOverIPTables()) }
+
 // configOf draws a policy for a mode.
 func configOf(t *rapid.T, mode scenario.Mode) plan.Config {
 	cfg := gen.Config(t)
-	cfg.GuardClusterIPs = mode.Name == config.ModeNFTables
+	cfg.GuardClusterIPs = mode.Name == config.ModeNFTables || mode.Name == config.ModeUserspace
 	return cfg
 }
 
@@ -71,7 +75,7 @@ func configOf(t *rapid.T, mode scenario.Mode) plan.Config {
 func TestRandomPacketsInTheKernel(t *testing.T) {
 	nstest.Require(t)
 	seed(t)
-	for _, mode := range scenario.Modes() {
+	for _, mode := range modes() {
 		t.Run(mode.Name, func(t *testing.T) {
 			for i := range realPlans {
 				w := drawWorld(t, mode, i)
@@ -117,7 +121,7 @@ func drawWorld(t *testing.T, mode scenario.Mode, i int) world {
 		for len(w.flows) < realPacketsPerPlan {
 			f, ok := sendable(w.topology, gen.Packet(t, w.plan))
 			f.Want = flow.Decide(w.plan, f.Packet)
-			if ok && !bypassed(w.topology, f) {
+			if f = mode.Expect(w.plan, f); ok && !bypassed(w.topology, f) {
 				w.flows = append(w.flows, f)
 			}
 		}

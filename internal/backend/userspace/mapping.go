@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"sluice/internal/model"
 	"sluice/internal/plan"
@@ -46,14 +47,13 @@ func unmasked(a plan.Access) plan.Access {
 	return a
 }
 
-// refusing is a Service port that cannot be proxied: who would be sent to an endpoint is told at once that there is none.
+// refusing is a Service port that cannot be proxied. Where some clients would be sent to an endpoint, all are told at once
+// that there is none, also those that a policy would have dropped: no plan has both for one frontend, and so no mode.
 func refusing(p *plan.Port) *plan.Port {
 	m := throughProxy(p, netip.AddrPort{}, netip.AddrPort{})
 	for _, access := range [...]*plan.Access{&m.Internal, &m.External} {
-		for i := range access {
-			if access[i].Action == plan.Forward {
-				access[i] = plan.Route{Action: plan.Reject}
-			}
+		if slices.ContainsFunc(access[:], func(r plan.Route) bool { return r.Action == plan.Forward }) {
+			*access = plan.Access{{Action: plan.Reject}, {Action: plan.Reject}, {Action: plan.Reject}}
 		}
 	}
 	return m

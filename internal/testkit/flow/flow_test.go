@@ -2,6 +2,10 @@ package flow
 
 import (
 	"testing"
+
+	"sluice/internal/model"
+	"sluice/internal/plan"
+	"sluice/internal/testkit/sample"
 )
 
 func TestParseAndString(t *testing.T) {
@@ -69,12 +73,28 @@ func TestProxied(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := f.Want.String()
-		if got := f.Proxied().Want.String(); got != want || f.Want.String() != before {
+		if got := f.Proxied(nil).Want.String(); got != want || f.Want.String() != before {
 			t.Errorf("%s: got %s, want %s; then it is %s itself", in, got, want, f.Want)
 		}
 	}
-	f, err := Parse("pod 10.0.0.1 -> 10.0.0.9:80/SCTP: forward 10.0.0.2:80 masquerade=no")
-	if got := f.Proxied().Want.String(); err != nil || got != "reject" {
-		t.Errorf("SCTP: got %s, %v", got, err)
+}
+
+// With policy Local, clients outside would be dropped; but where nobody is proxied, all are told.
+func TestProxiedSCTP(t *testing.T) {
+	s, slice := sample.Service(model.IPv4, []string{"10.96.0.10", "10.244.1.5", "10.244.2.5"})
+	s.Ports[0].Protocol, s.Ports[0].NodePort, slice.Ports[0].Protocol = model.SCTP, 30080, model.SCTP
+	s.Type, s.ExternalPolicy, slice.Endpoints = model.NodePort, model.PolicyLocal, slice.Endpoints[1:]
+	p := sample.Plan(plan.Config{}, s, slice)
+	for _, line := range []string{
+		"pod 10.244.1.9 -> 10.96.0.10:80/SCTP: forward 10.244.2.5:8080 masquerade=no",
+		"outside 203.0.113.7 -> 192.168.10.11:30080/SCTP: drop",
+	} {
+		f, err := Parse(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := f.Proxied(p).Want.String(); got != "reject" {
+			t.Errorf("%s: got %s, want reject", line, got)
+		}
 	}
 }

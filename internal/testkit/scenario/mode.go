@@ -32,17 +32,12 @@ func Modes() []Mode {
 	}
 }
 
-// Expect is what becomes of a flow in this mode, where the plan says what its Want is.
-func (m Mode) Expect(f flow.Flow) flow.Flow {
+// Expect is what becomes of a flow in this mode that is planned to end as its Want says.
+func (m Mode) Expect(p *plan.Plan, f flow.Flow) flow.Flow {
 	if m.Proxied {
-		return f.Proxied()
+		return f.Proxied(p)
 	}
 	return f
-}
-
-func modeNamed(name string) Mode {
-	modes := Modes()
-	return modes[slices.IndexFunc(modes, func(m Mode) bool { return m.Name == name })]
 }
 
 func isMode(name string) bool {
@@ -56,7 +51,7 @@ const planPolicy = config.ModeIPTables
 // and with real packets.
 func Columns() []Column {
 	byPlan := func(testing.TB, Scenario, string) flow.Way { return flow.ByPlan() }
-	asPlanned := func(f flow.Flow) flow.Flow { return f }
+	asPlanned := func(_ *plan.Plan, f flow.Flow) flow.Flow { return f }
 	columns := []Column{{"plan", "", byPlan, asPlanned}}
 	for _, m := range Modes() {
 		if m.Name != planPolicy {
@@ -67,7 +62,7 @@ func Columns() []Column {
 			Column{m.Name, m.Name, byRules, m.Expect},
 			Column{m.Name + " packets", m.Name, m.inLab, m.Expect})
 	}
-	return columns
+	return append(columns, overIPTables()...)
 }
 
 // inLab answers with real packets through a lab of its own, whose node has the host rules of the scenario.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"testing"
 
+	"sluice/internal/plan"
 	"sluice/internal/testkit/flow"
 )
 
@@ -14,8 +15,11 @@ type Column struct {
 	Mode string
 	open func(t testing.TB, s Scenario, node string) flow.Way
 	// expect is what a flow is to become of that the scenario writes as it is planned.
-	expect func(flow.Flow) flow.Flow
+	expect expectation
 }
+
+// expectation is how flows end in a mode that are planned to end as they say; see [Mode.Expect].
+type expectation func(*plan.Plan, flow.Flow) flow.Flow
 
 // Run replays s in every column, each as a subtest.
 func Run(t *testing.T, s Scenario, columns []Column) {

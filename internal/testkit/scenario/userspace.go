@@ -6,10 +6,10 @@ import (
 
 	"sluice/internal/backend"
 	"sluice/internal/backend/userspace"
-	"sluice/internal/config"
 	"sluice/internal/lab"
 	"sluice/internal/plan"
 	"sluice/internal/relay"
+	"sluice/internal/testkit/flow"
 )
 
 func compileUserspace(p *plan.Plan) backend.Ruleset {
@@ -22,12 +22,21 @@ func userspaceInKernel(t testing.TB, node *lab.Host) (backend.Backend, error) {
 
 // UserspaceOverIPTables is mode userspace where there is no nf_tables: the same proxy over rules of iptables.
 func UserspaceOverIPTables() Mode {
-	m := modeNamed(config.ModeUserspace)
-	m.Compile = func(p *plan.Plan) backend.Ruleset {
-		return userspace.Compile(p, userspace.DefaultOptions(), compileIPTables)
+	return Mode{
+		Name: "userspace over iptables", Proxied: true,
+		Compile: func(p *plan.Plan) backend.Ruleset {
+			return userspace.Compile(p, userspace.DefaultOptions(), compileIPTables)
+		},
+		InKernel: func(t testing.TB, node *lab.Host) (backend.Backend, error) { return proxied(t, node, iptablesInKernel) },
 	}
-	m.InKernel = func(t testing.TB, node *lab.Host) (backend.Backend, error) { return proxied(t, node, iptablesInKernel) }
-	return m
+}
+
+// overIPTables are the columns of mode userspace over iptables. Their policy is that of the rules, which guard nothing;
+// they are about no mode of their own.
+func overIPTables() []Column {
+	m := UserspaceOverIPTables()
+	byRules := func(testing.TB, Scenario, string) flow.Way { return flow.ByRules(m.Name, m.Compile) }
+	return []Column{{m.Name, "", byRules, m.Expect}, {m.Name + " packets", "", m.inLab, m.Expect}}
 }
 
 // proxied is mode userspace over another mode, with a proxy on a node that goes with the test.

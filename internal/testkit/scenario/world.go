@@ -163,7 +163,7 @@ func (w *world) note(c plan.Changes) {
 }
 
 // ask checks the flows that pass this node, as they are expected to end.
-func (w *world) ask(t testing.TB, flows []flow.Flow, expect func(flow.Flow) flow.Flow) {
+func (w *world) ask(t testing.TB, flows []flow.Flow, expect expectation) {
 	t.Helper()
 	if err := w.way.Follow(w.planner.Plan(), w.changes); err != nil {
 		t.Fatal(err)
@@ -173,7 +173,7 @@ func (w *world) ask(t testing.TB, flows []flow.Flow, expect func(flow.Flow) flow
 		if f.On != w.node {
 			continue
 		}
-		if err := flow.Check(w.way, expect(f)); err != nil {
+		if err := flow.Check(w.way, expect(w.planner.Plan(), f)); err != nil {
 			t.Error(err)
 		}
 	}
