@@ -144,8 +144,8 @@ func (b *Backend) openDevice() (err error) {
 	return err
 }
 
-// tries is how often something is looked at again that others changed meanwhile, or that turned out to be lacking.
-const tries = 8
+// tries is how often something is looked at again that others changed meanwhile.
+const tries = 5
 
 // run is one Apply.
 type run struct {
@@ -165,23 +165,41 @@ type run struct {
 
 // apply looks again, and goes on, if the kernel turns out not to be as it was thought to be.
 func (a *run) apply(ctx context.Context) error {
+	if err := a.adopt(ctx); err != nil {
+		return err
+	}
 	a.dirt = a.rules.takeDirty()
 	if a.of != a.rules {
 		a.dirt.all = true
 	}
-	for try := 1; ; try++ {
+	for try := 1; ; {
 		err := a.once(ctx)
-		switch again := errors.Is(err, errAgain); {
+		switch {
 		case err == nil:
 			return a.finish()
-		case !again && !isStale(err) || try == tries:
+		case errors.Is(err, errAgain): // one scheduler less each time
+		case isStale(err) && try < tries:
+			try++
+			a.known = nil
+		default:
 			a.known = nil
 			a.rules.markDirty(a.dirt)
 			return err
-		case !again:
-			a.known = nil
 		}
 	}
+}
+
+// adopt has the rules take on what the kernel has, before virtual servers are made for their marks.
+func (a *run) adopt(ctx context.Context) error {
+	adopter, ok := a.deps.Rules.(Adopter)
+	if !ok || a.of == a.rules {
+		return nil
+	}
+	if err := adopter.Adopt(ctx, a.rules.rules.Ruleset); err != nil {
+		return err
+	}
+	a.rules.remark()
+	return nil
 }
 
 // errAgain occurs when what is to be written has to be worked out anew.
@@ -194,28 +212,17 @@ func (a *run) once(ctx context.Context) error {
 	}
 	start = a.result.Phases.Since(start, backend.Read)
 	a.choose()
-	d, later := a.compare(a.todo.servers, !a.begun)
+	d := a.compare()
 	start = a.result.Phases.Since(start, backend.Compare)
-	if err := a.writeNew(ctx, d); err != nil {
+	err := a.writeNew(ctx, d)
+	a.result.Phases.Since(start, backend.Write)
+	if err != nil {
 		return err
 	}
 	a.linger(d)
-	a.result.Phases.Since(start, backend.Write)
-
 	a.rulesFailed = a.applyRules(ctx)
 	start = time.Now()
-	a.rules.remark()
-	again := a.rules.takeDirty()
-	for s := range again.servers {
-		later[s] = struct{}{}
-		a.todo.servers[s] = struct{}{}
-	}
-	more, _ := a.compare(later, false)
-	d.after = append(d.after, more.after...)
-	err := a.writeNew(ctx, more)
-	if err == nil {
-		err = a.writeRest(ctx, d)
-	}
+	err = a.writeRest(ctx, d)
 	a.result.Phases.Since(start, backend.Write)
 	return err
 }

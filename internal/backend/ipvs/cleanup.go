@@ -3,6 +3,7 @@ package ipvs
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"sluice/internal/kernel/ipvs"
 )
@@ -69,3 +70,10 @@ func (b *Backend) observeLeft(ctx context.Context) (*state, error) {
 
 // loaded is whether the kernel has virtual servers, unless told otherwise.
 func loaded() bool { return ipvs.Loaded() }
+
+func countOf(servers int) string {
+	if servers == 1 {
+		return "1 virtual server"
+	}
+	return fmt.Sprintf("%d virtual servers", servers)
+}

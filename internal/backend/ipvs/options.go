@@ -1,6 +1,7 @@
 package ipvs
 
 import (
+	"context"
 	"net/netip"
 	"time"
 
@@ -38,10 +39,16 @@ type Delivery interface {
 	backend.Ruleset
 	// Mark is the firewall mark, never 0, by which the rules send the clients outside of a Service port's external
 	// frontends to a virtual server of their own, with the list that External[plan.ClientOutside] names. It is not ok if
-	// they are treated as pods are. Applying the Ruleset may change it once, when it takes over numbers that the kernel
-	// has: it is asked before, and again after.
+	// they are treated as pods are. It changes with updates alone, and when the Ruleset is adopted; see [Adopter].
 	Mark(plan.PortID) (mark uint32, ok bool)
 	// TraceBalanced is Trace by way of virtual servers: it asks pick for the endpoints of the one at an address, or of a
 	// mark that is not 0. Not ok: there is no such virtual server.
 	TraceBalanced(pkt plan.Packet, pick func(to netip.AddrPort, protocol model.Protocol, mark uint32) ([]plan.Endpoint, bool)) trace.Result
+}
+
+// Adopter is a mode whose Rulesets take on marks that the kernel has. Those are to be known before the rules are applied,
+// since virtual servers come first.
+type Adopter interface {
+	// Adopt has a Ruleset take them on, if that was not done before. It writes nothing.
+	Adopt(ctx context.Context, r backend.Ruleset) error
 }

@@ -2,7 +2,6 @@ package ipvs
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
 	"slices"
 )
@@ -89,5 +88,3 @@ func (s *state) ours() (list []Server) {
 	slices.SortFunc(list, Server.Compare)
 	return list
 }
-
-func countOf(servers int) string { return fmt.Sprintf("%d virtual servers", servers) }

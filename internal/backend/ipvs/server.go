@@ -17,13 +17,14 @@ type Server struct {
 	Mark uint32
 }
 
+var protocolOptions = map[model.Protocol]string{model.TCP: "-t", model.UDP: "-u", model.SCTP: "--sctp-service"}
+
 // String is as ipvsadm has it: "-t 10.96.0.10:80", "-f 5 -6".
 func (s Server) String() string {
-	if s.Mark == 0 {
-		option := [...]string{model.TCP: "-t", model.UDP: "-u", model.SCTP: "--sctp-service"}[s.Protocol]
-		return option + " " + netip.AddrPortFrom(s.Addr, s.Port).String()
-	}
-	if s.Addr.Is6() {
+	switch {
+	case s.Mark == 0:
+		return protocolOptions[s.Protocol] + " " + netip.AddrPortFrom(s.Addr, s.Port).String()
+	case s.Addr.Is6():
 		return fmt.Sprintf("-f %d -6", s.Mark)
 	}
 	return fmt.Sprintf("-f %d", s.Mark)

@@ -12,23 +12,15 @@ import (
 	"sluice/internal/plan"
 )
 
-// compare collects what is to be done about some virtual servers. With keepMarked those of marks that are there stay as
-// they are, and are returned: the rules in the kernel lead to them by numbers that the new rules may not have taken over
-// yet.
-func (a *run) compare(servers map[Server]struct{}, keepMarked bool) (d *delta, kept map[Server]struct{}) {
-	d, kept = &delta{lacking: a.lacking}, map[Server]struct{}{}
-	for _, s := range sortedServers(servers) {
-		want, have := a.rules.server(s), a.known.servers[s]
-		if keepMarked && s.Mark != 0 && have != nil {
-			kept[s] = struct{}{}
-			continue
-		}
-		if !a.skips(want) {
-			d.server(s, want, have)
-			a.tellFallback(d, want)
+// compare collects what is to be done about virtual servers.
+func (a *run) compare() *delta {
+	d := &delta{lacking: a.lacking}
+	for _, s := range sortedServers(a.todo.servers) {
+		if want := a.rules.server(s); !a.skips(want) {
+			d.server(s, want, a.known.servers[s])
 		}
 	}
-	return d, kept
+	return d
 }
 
 // skips reports whether a virtual server is let alone because the kernel has refused it.
@@ -37,15 +29,12 @@ func (a *run) skips(want *VirtualServer) bool {
 }
 
 // tellFallback tells a Service port once that it does not get the scheduler that it wants.
-func (a *run) tellFallback(d *delta, want *VirtualServer) {
-	if want == nil {
-		return
-	}
-	wish, has := want.Schedulings[0].Scheduler, d.scheduling(want).Scheduler
+func (a *run) tellFallback(want *VirtualServer, has string) {
+	wish := want.Schedulings[0].Scheduler
 	switch {
 	case wish == has:
 		delete(a.told, want.Port)
-	case a.told[want.Port] != wish:
+	case a.lacking[wish] && a.told[want.Port] != wish:
 		a.told[want.Port] = wish
 		a.deps.Fallback(want.Port, fmt.Errorf("this kernel has no scheduler %s: %s is used", wish, has))
 	}
@@ -275,6 +264,7 @@ func (a *run) note() {
 		}
 		if h != nil && want != nil {
 			a.counting.owners[s] = want.Port
+			a.tellFallback(want, h.Scheduler)
 		}
 	}
 }
