@@ -60,6 +60,9 @@ type family struct {
 // where node ports are served at some alone, or where a Service has one as its own.
 func (f *family) differs(p *plan.Plan) bool {
 	old, now := &f.node, &p.Node
+	if now.AnswerPing != old.AnswerPing || now.AnswerPing && now.Primary[f.family] != old.Primary[f.family] {
+		return true
+	}
 	if now.Detect[f.family] != old.Detect[f.family] || !reflect.DeepEqual(now.NodePorts[f.family], old.NodePorts[f.family]) {
 		return true
 	}

@@ -18,14 +18,20 @@ import (
 // TestUpdateEqualsCompile changes a plan at random and compares with compiling it anew, after each change.
 func TestUpdateEqualsCompile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := plan.NewPlanner(gen.Config(t))
+		cfg := gen.Config(t)
+		cfg.AnswerPing = rapid.Bool().Draw(t, "answerPing")
+		p := plan.NewPlanner(cfg)
 		p.SetHost(gen.Host(t))
 		p.Update(model.Delta(*gen.Snapshot(t)))
 		r := Compile(p.Plan(), DefaultOptions())
 		for range rapid.IntRange(1, 10).Draw(t, "changes") {
-			if rapid.IntRange(0, 3).Draw(t, "what changes") == 0 {
+			switch rapid.IntRange(0, 7).Draw(t, "what changes") {
+			case 0, 1:
 				r.Update(p.Plan(), p.SetHost(gen.Host(t)))
-			} else {
+			case 2:
+				cfg.AnswerPing = !cfg.AnswerPing
+				r.Update(p.Plan(), p.SetConfig(cfg))
+			default:
 				r.Update(p.Plan(), p.Update(gen.Delta(t)))
 			}
 			if diff := cmp.Diff(text(t, Compile(p.Plan(), DefaultOptions())), text(t, r)); diff != "" {

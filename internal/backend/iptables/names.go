@@ -43,6 +43,7 @@ const (
 	chainForwarding    = "KUBE-FORWARD"           // filter
 	chainMasquerade    = "KUBE-POSTROUTING"       // nat
 	chainMark          = "KUBE-MARK-MASQ"         // nat
+	chainPing          = "KUBE-CLUSTER-PING"      // nat; Sluice's, only where cluster IPs answer
 	chainCanary        = "KUBE-PROXY-CANARY"      // every table; kube-proxy looks whether it is still there
 	// chainFirewall belongs to kubelet too, so only one rule in it is ours.
 	chainFirewall = "KUBE-FIREWALL" // filter
@@ -64,7 +65,7 @@ var ownChains = [...]map[string]bool{
 		chainForwarding: true, chainCanary: true,
 	},
 	Nat: {
-		chainServices: true, chainNodePorts: true, chainMasquerade: true, chainMark: true, chainCanary: true,
+		chainServices: true, chainNodePorts: true, chainMasquerade: true, chainMark: true, chainPing: true, chainCanary: true,
 	},
 	Mangle: {chainCanary: true},
 }

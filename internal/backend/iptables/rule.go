@@ -14,6 +14,7 @@ type rule struct {
 	src, dst string // address with its length, "! " before it to invert
 	in       string // interface, likewise
 	proto    model.Protocol
+	icmp     string // the protocol's name where it is ICMP
 	comment  string
 	match    string // further matches, as printed
 	port     uint16 // destination port; 0: any
@@ -34,6 +35,9 @@ func (c *chainText) add(r rule) {
 	c.option("-i", r.in)
 	if r.proto != 0 {
 		c.word(" -p", r.proto.Lower())
+	}
+	if r.icmp != "" {
+		c.word(" -p", r.icmp)
 	}
 	if r.comment != "" {
 		c.word(" -m comment --comment", quote(r.comment))

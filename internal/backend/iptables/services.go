@@ -14,6 +14,7 @@ const (
 	natServices      section = iota // nat KUBE-SERVICES
 	natNotNodePorts                 // nat KUBE-SERVICES, behind all of the above
 	natNodePorts                    // nat KUBE-NODEPORTS
+	natPing                         // nat KUBE-CLUSTER-PING
 	refuseClusterIPs                // filter KUBE-SERVICES
 	refuseAddresses                 // filter KUBE-EXTERNAL-SERVICES
 	refuseNodePorts                 // filter KUBE-EXTERNAL-SERVICES, behind all of the above
@@ -24,7 +25,7 @@ const (
 
 // chainOf is the chain that a section is in.
 var chainOf = [sections]string{
-	natServices: chainServices, natNotNodePorts: chainServices, natNodePorts: chainNodePorts,
+	natServices: chainServices, natNotNodePorts: chainServices, natNodePorts: chainNodePorts, natPing: chainPing,
 	refuseClusterIPs: chainServices, refuseAddresses: chainExternal, refuseNodePorts: chainExternal,
 	refuseSources: chainProxyFirewall, acceptHealth: chainNodePorts,
 }
@@ -86,6 +87,7 @@ func (b *portCompiler) frontend(f plan.Frontend) {
 			target: b.entry(f.Kind),
 		})
 	}
+	b.pingRule(f)
 	b.refuse(f)
 	if b.node.IsLocal(f.Addr) && (!b.forwardsAll(f.Kind) || b.firewalled(f.Kind)) {
 		b.sections[natNotNodePorts].add(rule{

@@ -31,8 +31,8 @@ func partsOf(s section) parts {
 	switch s {
 	case natServices, natNotNodePorts:
 		return parts{Nat, []section{natServices, natNotNodePorts}}
-	case natNodePorts:
-		return parts{Nat, []section{natNodePorts}}
+	case natNodePorts, natPing:
+		return parts{Nat, []section{s}}
 	case refuseAddresses, refuseNodePorts:
 		return parts{Filter, []section{refuseAddresses, refuseNodePorts}}
 	}
@@ -51,8 +51,15 @@ func (f *family) concat(c *compiler, s section) {
 			text.WriteString(g.lines[part])
 		}
 	}
-	if chainOf[s] == chainServices && parts.table == Nat {
-		text.WriteString(c.nodePortJumps())
+	switch _, pings := c.pingTarget(); {
+	case s == natPing && !pings:
+		delete(f.chains[Nat], chainPing)
+		return
+	case s == natPing:
+		f.set(Nat, chain{chainPing, onePing(text.String())})
+		return
+	case chainOf[s] == chainServices && parts.table == Nat:
+		text.WriteString(c.pingJump() + c.nodePortJumps())
 	}
 	f.set(parts.table, chain{chainOf[s], text.String()})
 }
