@@ -42,7 +42,7 @@ func (in Daemon) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	claim, inherited, err := in.take(ctx)
+	claim, before, err := in.take()
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (in Daemon) Run(ctx context.Context) (err error) {
 	defer stop(nil)
 	d := &daemon{
 		Daemon: in, source: src, board: newBoard(src.state), metrics: m, machine: hostset.New(in.Log.Logger), atStart: in.Config,
-		relay:  relayOfDaemon{log: in.Log.Logger, inherited: inherited},
+		relay:  relayOfDaemon{log: in.Log.Logger, before: before},
 		events: make(chan reconcile.Event), engines: make(chan *engine), next: make(chan net.Conn, 1), stop: stop,
 	}
 	letGo := d.board.publish(ctx, claim, d.successor)
@@ -58,7 +58,7 @@ func (in Daemon) Run(ctx context.Context) (err error) {
 	if working.Err() != nil && (errors.Is(err, working.Err()) || errors.Is(err, context.Cause(working))) {
 		err = nil // stopped while it was starting
 	}
-	return errors.Join(err, d.handToNext(ctx, letGo))
+	return errors.Join(err, d.leave(ctx, letGo))
 }
 
 // daemon is the parts that run side by side.

@@ -46,7 +46,7 @@ func needsEngine(now, next config.Config) bool {
 	return now.Mode != next.Mode || now.MasqueradeBit != next.MasqueradeBit ||
 		now.Host.Conntrack.BeLiberal != next.Host.Conntrack.BeLiberal ||
 		now.Mode == config.ModeIPVS && !reflect.DeepEqual(now.IPVS, next.IPVS) ||
-		now.Mode == config.ModeUserspace && userspaceOptions(now) != userspaceOptions(next)
+		now.Mode == config.ModeUserspace && userspaceOptions(now).Ports != userspaceOptions(next).Ports
 }
 
 // withEngineOf is next as far as the engine of now can serve it.
@@ -137,6 +137,9 @@ func (d *daemon) stand(ctx context.Context, e *succession, stands <-chan struct{
 	thrift()
 	d.takeOver(ctx, e.engine)
 	d.dismiss(e.former, e.engine)
+	if err := d.relay.settle(); err != nil {
+		d.Log.Warn("the sluice that ran here before is not told that it can go", "error", err)
+	}
 	e.former = nil
 	d.retire(ctx, e.engine)
 }

@@ -10,8 +10,10 @@ import (
 
 	"sluice/internal/backend"
 	"sluice/internal/backend/ipvs"
+	"sluice/internal/backend/ipvs/ipsets"
 	"sluice/internal/backend/nftables"
 	"sluice/internal/config"
+	"sluice/internal/kernel/iptexec"
 	"sluice/internal/model"
 	"sluice/internal/plan"
 	"sluice/internal/trace"
@@ -106,7 +108,7 @@ func (*ipvsMode) trace(ctx context.Context, w *world, q Question) (r trace.Resul
 }
 
 func (m *ipvsMode) start(ctx context.Context, c config.Config, log *slog.Logger, loaded func()) (backend.Backend, error) {
-	rules, err := m.rules(ctx, c, loaded)
+	rules, err := m.rules(ctx, c, log, loaded)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +122,6 @@ func (m *ipvsMode) start(ctx context.Context, c config.Config, log *slog.Logger,
 	if err := b.Probe(ctx); err != nil {
 		return nil, errors.Join(err, ipvsBackend{b, rules}.Close())
 	}
-	m.kept.servers = true
 	return ipvsBackend{b, rules}, nil
 }
 
@@ -138,27 +139,68 @@ func (b ipvsBackend) Close() (err error) {
 	return err
 }
 
-// rules are those of nf_tables.
-func (m *ipvsMode) rules(ctx context.Context, c config.Config, loaded func()) (backend.Backend, error) {
-	if err := probeNFTables(ctx); err != nil {
-		return nil, err
+// rules are those of nf_tables, or of iptables and its sets where the kernel has none.
+func (m *ipvsMode) rules(ctx context.Context, c config.Config, log *slog.Logger, loaded func()) (backend.Backend, error) {
+	lacking := probeNFTables(ctx)
+	if lacking == nil {
+		loaded()
+		opts, err := deliveryOptionsHere(c)
+		m.kept = keeps{servers: true, table: true}
+		return nftables.New(opts, nftables.Deps{}), err
 	}
+	deps, variant, err := ipsets.System(ctx, "")
+	if err != nil {
+		return nil, errors.Join(lacking, err)
+	}
+	log.Info("the rules beside virtual servers are of iptables and its sets", "variant", string(variant), "because", lacking)
 	loaded()
-	opts, err := deliveryOptionsHere(c)
-	m.kept.table = true
-	return nftables.New(opts, nftables.Deps{}), err
+	opts := ipsets.DefaultOptions()
+	opts.MasqueradeBit = c.MasqueradeBit
+	opts.TCPBeLiberal, err = beLiberal()
+	m.kept = keeps{servers: true, sets: true, chains: variant}
+	return ipsets.New(opts, deps), err
 }
 
 func (m *ipvsMode) keeps() keeps { return m.kept }
 
-// cleanup removes virtual servers and their device, or has them go as their connections end.
+// cleanup removes virtual servers and their device, unless connections are to end by themselves, and the rules of iptables
+// beside them, whoever made them.
 func (*ipvsMode) cleanup(ctx context.Context, l leftovers) (removed []string, err error) {
-	if l.servers || l.gently {
-		return nil, nil // retire sees to it
+	if l.servers && l.sets || l.keepKubeProxy {
+		return nil, nil
 	}
 	b := ipvs.New(ipvs.Options{}, ipvs.Deps{})
 	defer closeAll(&err, b)
-	return b.CleanupServers(ctx)
+	view, err := b.Look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !l.sets && (view.HasDevice() || !l.gently) {
+		removed, err = cleanupSets(ctx)
+	}
+	if l.servers || l.gently {
+		return removed, err // retire sees to the rest
+	}
+	more, serversErr := b.CleanupServers(ctx)
+	return append(removed, more...), errors.Join(err, serversErr)
+}
+
+// cleanupSets removes the rules of iptables beside virtual servers, and their sets. Where the programs are missing there
+// is nothing by which anybody could have made them.
+func cleanupSets(ctx context.Context) ([]string, error) {
+	deps, _, err := ipsets.System(ctx, "")
+	if errors.Is(err, iptexec.ErrNotInstalled) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	b := ipsets.New(ipsets.DefaultOptions(), deps)
+	found, err := b.Leftovers(ctx)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return found, b.Cleanup(ctx)
 }
 
 // retirePause is the time between two looks whether virtual servers that another mode took over from have connections.

@@ -43,6 +43,7 @@ type keeps struct {
 	table   bool            // table inet sluice
 	chains  iptexec.Variant // the chains of iptables in this variant; empty: none
 	servers bool            // the virtual servers of ipvs, and their device
+	sets    bool            // ipsets, of the rules beside those
 }
 
 // leftovers say how to remove what a mode leaves.

@@ -13,28 +13,53 @@ import (
 // relayOfDaemon is the daemon's one proxy, made when a mode first needs it. It outlives the modes: what it relays goes on
 // in whichever mode follows.
 type relayOfDaemon struct {
-	log       *slog.Logger
-	inherited []relay.Socket
+	log *slog.Logger
 
-	mu     sync.Mutex
+	mu     sync.Mutex // guards all following fields
+	before *predecessor
 	server *relay.Server
+	// inherited is where the daemon before listened for what rules lead to.
+	inherited map[relay.Key]uint16
 }
 
-// open is the proxy.
-func (r *relayOfDaemon) open(c config.Userspace) (*relay.Server, error) {
+// open is the proxy, and where the one before it listened.
+func (r *relayOfDaemon) open(c config.Userspace) (*relay.Server, map[relay.Key]uint16, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.server != nil {
-		return r.server, nil
+		return r.server, r.inherited, nil
+	}
+	sockets, err := r.before.sockets()
+	if err != nil {
+		r.log.Warn("the sockets of the sluice that ran here are not taken over, so clients may be refused for a moment", "error", err)
 	}
 	server, err := relay.New(relay.Config{
-		Log: r.log, Inherited: r.inherited, Drain: c.Drain,
+		Log: r.log, Inherited: sockets, Drain: c.Drain,
 		Connections: c.MaxConnections, Sessions: c.MaxSessions, UDPIdle: c.UDPIdle,
 	})
-	if err == nil {
-		r.server, r.inherited = server, nil
+	if err != nil {
+		return nil, nil, errors.Join(err, closeSockets(sockets))
 	}
-	return server, err
+	r.server, r.inherited = server, map[relay.Key]uint16{}
+	for _, s := range sockets {
+		if !s.Direct {
+			r.inherited[s.Key] = s.Listen.Port()
+		}
+	}
+	return r.server, r.inherited, nil
+}
+
+// settle is for when the rules stand: nothing that was inherited will be needed that is not in use by now, and nor will
+// the daemon before.
+func (r *relayOfDaemon) settle() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.server != nil {
+		r.server.DropInherited()
+	}
+	before := r.before
+	r.before, r.inherited = nil, nil
+	return before.dismiss()
 }
 
 // close ends the listeners that rules lead to.
@@ -48,28 +73,26 @@ func (r *relayOfDaemon) close() {
 	}
 }
 
-// export gives the listening sockets away; those that nobody has used yet, too.
+// export gives the listening sockets away.
 func (r *relayOfDaemon) export() ([]relay.Socket, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	unused := r.inherited
-	r.inherited = nil
 	if r.server == nil {
-		return unused, nil
+		return nil, nil
 	}
-	sockets, err := r.server.Export()
-	return append(unused, sockets...), err
+	return r.server.Export()
 }
 
 // end waits until all that is being relayed has ended, or cuts it off when ctx ends.
 func (r *relayOfDaemon) end(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	err := closeSockets(r.inherited)
-	if r.server != nil {
-		if stopErr := r.server.Stop(ctx); ctx.Err() == nil {
-			err = errors.Join(err, stopErr)
-		}
+	err := r.before.dismiss()
+	if r.server == nil {
+		return err
+	}
+	if stopErr := r.server.Stop(ctx); ctx.Err() == nil {
+		err = errors.Join(err, stopErr)
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -15,17 +16,62 @@ import (
 	"sluice/internal/status"
 )
 
-// A daemon can take the place of one that runs: it gets that one's listening sockets, so that nobody is refused in
-// between. The one before has stopped all else by then, and ends when the connections that it relays have.
+// A daemon can take the place of one that runs. That one stops to write rules, lets go of the network namespace, and
+// serves on by its proxy. If this one has a proxy too, it takes the other's listening sockets. When the rules of this one
+// stand, the other stops to listen, and ends with the connections that it relays. So nobody is refused in between.
 
 // errSucceeded is why a daemon ends that another one follows.
 var errSucceeded = errors.New("another sluice takes this one's place")
 
-// leaveTime is how long a daemon may take to stop its parts and let go of the network namespace.
+// leaveTime is how long a daemon may take to stop its parts and let go of the network namespace, or to hand over.
 const leaveTime = 30 * time.Second
 
-// letGoPoll is how often it is tried whether the one before has let go, which comes next after its sockets.
-const letGoPoll = time.Millisecond
+// What two daemons tell each other, a byte each.
+const (
+	letGone   = 'g' // the one before has let go
+	toHandOut = 's' // the one after wants the sockets
+)
+
+// predecessor is the daemon whose place this one takes. Nil: there was none.
+type predecessor struct{ conn *net.UnixConn }
+
+// take claims the network namespace, from the daemon that works on it if so asked.
+func (in Daemon) take() (*instance.Claim, *predecessor, error) {
+	claim, err := instance.Take()
+	if !in.TakeOver || !errors.Is(err, instance.ErrRunning) {
+		return claim, nil, err
+	}
+	before, err := succeed()
+	if err != nil {
+		return nil, nil, fmt.Errorf("take the place of the sluice that runs: %w", err)
+	}
+	if claim, err = instance.Take(); err != nil {
+		return nil, nil, errors.Join(err, before.dismiss())
+	}
+	in.Log.Info("taking the place of the sluice that ran here")
+	return claim, before, nil
+}
+
+// succeed asks the daemon that runs for its place, and waits until it has let go.
+func succeed() (*predecessor, error) {
+	conn, err := instance.Dial()
+	if err != nil {
+		return nil, err
+	}
+	p := &predecessor{conn.(*net.UnixConn)}
+	var answer [1]byte
+	err = errors.Join(conn.SetDeadline(time.Now().Add(leaveTime)), status.Succeed(conn))
+	if err == nil {
+		_, err = io.ReadFull(conn, answer[:])
+	}
+	if err == nil && answer[0] != letGone {
+		err = fmt.Errorf("it answers %q", answer)
+	}
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return p, conn.SetDeadline(time.Time{})
+}
 
 // handed is what a note says of one socket.
 type handed struct {
@@ -33,40 +79,19 @@ type handed struct {
 	Listen netip.AddrPort
 }
 
-// take claims the network namespace, from the daemon that works on it if so asked.
-func (in Daemon) take(ctx context.Context) (*instance.Claim, []relay.Socket, error) {
-	claim, err := instance.Take()
-	if !in.TakeOver || !errors.Is(err, instance.ErrRunning) {
-		return claim, nil, err
+// sockets are the listening sockets of the proxy before.
+func (p *predecessor) sockets() ([]relay.Socket, error) {
+	if p == nil {
+		return nil, nil
 	}
-	sockets, err := succeed()
-	if err != nil {
-		return nil, nil, fmt.Errorf("take the place of the sluice that runs: %w", err)
+	err := p.conn.SetDeadline(time.Now().Add(leaveTime))
+	if err == nil {
+		_, err = p.conn.Write([]byte{toHandOut})
 	}
-	for end := time.Now().Add(leaveTime); ; time.Sleep(letGoPoll) {
-		claim, err = instance.Take()
-		if !errors.Is(err, instance.ErrRunning) || time.Now().After(end) || ctx.Err() != nil {
-			break
-		}
-	}
-	if err != nil {
-		return nil, nil, errors.Join(err, closeSockets(sockets))
-	}
-	in.Log.Info("took the place of the sluice that ran here", "sockets", len(sockets))
-	return claim, sockets, nil
-}
-
-// succeed asks for the place of the daemon that runs, and takes its sockets.
-func succeed() ([]relay.Socket, error) {
-	conn, err := instance.Dial()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = conn.Close() }() // all was said
-	if err := errors.Join(conn.SetDeadline(time.Now().Add(leaveTime)), status.Succeed(conn)); err != nil {
-		return nil, err
-	}
-	note, files, err := instance.ReceiveFiles(conn.(*net.UnixConn))
+	note, files, err := instance.ReceiveFiles(p.conn)
 	if err != nil {
 		return nil, err
 	}
@@ -81,6 +106,14 @@ func succeed() ([]relay.Socket, error) {
 	return sockets, nil
 }
 
+// dismiss tells the daemon before that it is not needed any more.
+func (p *predecessor) dismiss() error {
+	if p == nil {
+		return nil
+	}
+	return p.conn.Close()
+}
+
 // successor keeps the connection of the process that follows this one, which then stops.
 func (d *daemon) successor(conn net.Conn) bool {
 	select {
@@ -92,23 +125,41 @@ func (d *daemon) successor(conn net.Conn) bool {
 	}
 }
 
-// handToNext gives the sockets of a daemon that has stopped to the one that follows, if one does, and lets go of the
-// network namespace. What is being relayed goes on until it ends, or until ctx does.
-func (d *daemon) handToNext(ctx context.Context, letGo func() error) error {
+// leave lets go of the network namespace when all but the proxy has stopped, to the daemon that follows if there is one.
+// What is being relayed goes on then until it ends, or until ctx does; else it ends here.
+func (d *daemon) leave(ctx context.Context, letGo func() error) error {
+	err := letGo()
 	select {
 	case conn := <-d.next:
-		defer func() { _ = conn.Close() }() // all was said
-		err := errors.Join(d.handOverSockets(conn), letGo())
-		d.Log.Info("another sluice has taken over; what is being relayed goes on until it ends")
-		return errors.Join(err, d.relay.end(ctx))
+		d.Log.Info("another sluice takes over; what is being relayed goes on until it ends")
+		return errors.Join(err, d.follow(ctx, conn.(*net.UnixConn)), d.relay.end(ctx))
 	default:
 		ended, cancel := context.WithCancel(ctx)
-		cancel() // connections that are relayed end with the process
-		return errors.Join(letGo(), d.relay.end(ended))
+		cancel()
+		return errors.Join(err, d.relay.end(ended))
 	}
 }
 
-func (d *daemon) handOverSockets(conn net.Conn) error {
+// follow serves the daemon that follows until it needs this one no more.
+func (d *daemon) follow(ctx context.Context, next *net.UnixConn) error {
+	defer func() { _ = next.Close() }() // all was said
+	defer context.AfterFunc(ctx, func() { _ = next.Close() })()
+	if _, err := next.Write([]byte{letGone}); err != nil {
+		return nil // it has died
+	}
+	var ask [1]byte
+	for {
+		if _, err := next.Read(ask[:]); err != nil {
+			return nil // it is there, or has died
+		}
+		if err := d.handOut(next); err != nil {
+			return fmt.Errorf("hand sockets over: %w", err)
+		}
+	}
+}
+
+// handOut gives the sockets of the proxy to the daemon that follows.
+func (d *daemon) handOut(next *net.UnixConn) error {
 	sockets, err := d.relay.export()
 	if err != nil {
 		return err
@@ -119,7 +170,7 @@ func (d *daemon) handOverSockets(conn net.Conn) error {
 	}
 	note, err := json.Marshal(list)
 	if err == nil {
-		err = errors.Join(conn.SetWriteDeadline(time.Now().Add(leaveTime)), instance.SendFiles(conn.(*net.UnixConn), note, files))
+		err = errors.Join(next.SetWriteDeadline(time.Now().Add(leaveTime)), instance.SendFiles(next, note, files))
 	}
 	return errors.Join(err, closeSockets(sockets))
 }

@@ -78,11 +78,12 @@ func (m *userspaceMode) start(ctx context.Context, c config.Config, log *slog.Lo
 	if err != nil {
 		return nil, err
 	}
-	proxy, err := m.relay.open(c.Userspace)
-	if err != nil {
+	opts := userspaceOptions(c)
+	var proxy userspace.Relay
+	if proxy, opts.Before, err = m.relay.open(c.Userspace); err != nil {
 		return nil, err
 	}
-	return userspace.New(userspaceOptions(c), userspace.Deps{Rules: rules, Relay: proxy}), nil
+	return userspace.New(opts, userspace.Deps{Rules: rules, Relay: proxy}), nil
 }
 
 func (m *userspaceMode) keeps() keeps { return m.rules().keeps() }

@@ -20,6 +20,9 @@ func (b *Backend) Look(ctx context.Context) (View, error) {
 	return View{s}, err
 }
 
+// HasDevice reports whether there is the device.
+func (v View) HasDevice() bool { return v.state.device }
+
 // Has reports whether the device has an address.
 func (v View) Has(a netip.Addr) bool {
 	_, ok := v.state.addrs[a]
