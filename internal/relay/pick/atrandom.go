@@ -3,6 +3,7 @@ package pick
 import (
 	"math/bits"
 	"net/netip"
+	"slices"
 )
 
 // atRandom chooses each endpoint as likely as its weight says. The weights are in a Fenwick tree, by place: node i has
@@ -59,7 +60,7 @@ func (r *atRandom) next(tried []netip.AddrPort) (chosen *endpoint) {
 	var aside []*endpoint
 	for r.total > 0 && chosen == nil {
 		chosen = r.find(r.rand(r.total))
-		if contains(tried, chosen.addr) {
+		if slices.Contains(tried, chosen.addr) {
 			r.remove(chosen)
 			aside, chosen = append(aside, chosen), nil
 		}

@@ -105,7 +105,7 @@ func (t *inTurn) next(tried []netip.AddrPort) *endpoint {
 	t.step++
 	var aside []*endpoint
 	best := t.best()
-	for best != nil && contains(tried, best.heap[0].addr) {
+	for best != nil && slices.Contains(tried, best.heap[0].addr) {
 		aside = append(aside, heap.Pop(best).(*endpoint))
 		best = t.best()
 	}

@@ -3,6 +3,7 @@ package pick
 import (
 	"container/heap"
 	"net/netip"
+	"slices"
 )
 
 // leastOpen chooses the endpoint with the fewest open connections for its weight; of equals, the one that was chosen
@@ -27,7 +28,7 @@ func (l *leastOpen) counted(e *endpoint) { heap.Fix(l, e.turn.pos) }
 
 func (l *leastOpen) next(tried []netip.AddrPort) (chosen *endpoint) {
 	var aside []*endpoint
-	for len(l.heap) > 0 && contains(tried, l.heap[0].addr) {
+	for len(l.heap) > 0 && slices.Contains(tried, l.heap[0].addr) {
 		aside = append(aside, heap.Pop(l).(*endpoint))
 	}
 	if len(l.heap) > 0 {

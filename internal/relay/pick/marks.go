@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"container/list"
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -62,7 +63,7 @@ func (m *marks) ended(now time.Time) *endpoint {
 // next chooses among the marked: the one that was tried longest ago.
 func (m *marks) next(tried []netip.AddrPort) *endpoint {
 	for place := m.tried.Front(); place != nil; place = place.Next() {
-		if e := place.Value.(*endpoint); !contains(tried, e.addr) {
+		if e := place.Value.(*endpoint); !slices.Contains(tried, e.addr) {
 			m.tried.MoveToBack(place)
 			return e
 		}

@@ -2,6 +2,7 @@ package pick
 
 import (
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -150,7 +151,7 @@ func (p *Picker) Pick(client netip.Addr, tried []netip.AddrPort) (netip.AddrPort
 // faithful is the endpoint that client had last, if it is of use.
 func (p *Picker) faithful(client netip.Addr, tried []netip.AddrPort, now time.Time) *endpoint {
 	addr, ok := p.clients.find(client, now)
-	if !ok || contains(tried, addr) {
+	if !ok || slices.Contains(tried, addr) {
 		return nil
 	}
 	e := p.listed(addr)
@@ -206,14 +207,4 @@ func (p *Picker) count(e *endpoint, n int) {
 	if e.round == p.round && !e.mark.set {
 		p.order.counted(e)
 	}
-}
-
-// contains is faster than a set for the few that are tried for one connection.
-func contains(list []netip.AddrPort, addr netip.AddrPort) bool {
-	for i := range list {
-		if list[i] == addr {
-			return true
-		}
-	}
-	return false
 }
