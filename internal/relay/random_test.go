@@ -26,7 +26,7 @@ func TestAtRandom(t *testing.T) {
 	}
 	noLeak(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		s := newServerOf(rt, t)
+		s := newServerOf(t, rt)
 		want := map[relay.Key]relay.Target{}
 		target := rapid.Custom(func(rt *rapid.T) relay.Target {
 			n := rapid.IntRange(1, 2).Draw(rt, "endpoints")
@@ -69,7 +69,8 @@ func TestAtRandom(t *testing.T) {
 	})
 }
 
-func newServerOf(rt *rapid.T, t *testing.T) *relay.Server {
+func newServerOf(t *testing.T, rt *rapid.T) *relay.Server {
+	t.Helper()
 	s, err := relay.New(relay.Config{})
 	if err != nil {
 		t.Fatal(err)

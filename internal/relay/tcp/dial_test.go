@@ -140,6 +140,7 @@ func TestPortsAreSharedBetweenEndpoints(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = c.Close() })
 		_ = c.SetDeadline(time.Now().Add(patience))
+		_ = c.(*net.TCPConn).SetLinger(0) // so that the port is free at once
 		send(t, c, "x")
 		receive(t, c, "x")
 	}
