@@ -40,6 +40,9 @@ func (l *Loop) apply(ctx context.Context, now time.Time) [2]bool {
 	o.failed = backend.FailedFamilies(o.err)
 
 	l.history.NoteFrontends(o.Former)
+	if len(o.Restored) > 0 {
+		l.history.NoteRestored()
+	}
 	l.logResult(o)
 	l.status.applied(o, l.Planner.Plan().Ports)
 	l.noteRepair(o)

@@ -262,6 +262,21 @@ func TestSweepsWhatTheKernelsRulesServed(t *testing.T) {
 	})
 }
 
+// While rules were missing, clients that went on from one port were not translated, and connection tracking keeps that.
+func TestSweepsAfterARepair(t *testing.T) {
+	run(t, func(w *world) {
+		w.put(service("a", 1, 5300))
+		w.wait(time.Minute)
+		to := netip.MustParseAddrPort("10.96.0.1:53")
+		w.tracking.flows = []flows.Flow{{Client: netip.MustParseAddrPort("10.244.9.9:4000"), To: to, Server: to}}
+		w.kernel.restored = []string{"table inet sluice"}
+		w.wait(time.Minute) // it is read back
+		if len(w.tracking.flows) != 0 {
+			w.t.Error("a flow that began while rules were missing is left")
+		}
+	})
+}
+
 func TestTellsProblemsOnce(t *testing.T) {
 	run(t, func(w *world) {
 		t := w.t

@@ -80,6 +80,9 @@ func (h *History) NoteFrontends(keys []plan.Key) {
 	}
 }
 
+// NoteRestored has all entries looked at once: while rules were missing, first packets were not translated.
+func (h *History) NoteRestored() { h.due = true }
+
 // NoteStart has all entries looked at once, since nobody knows what happened before.
 func (h *History) NoteStart() { h.due, h.blind = true, true }
 
