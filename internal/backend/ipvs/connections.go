@@ -16,8 +16,8 @@ type counting struct {
 	owners map[Server]plan.PortID
 }
 
-// Connections tells how many connections each Service port was given since its virtual servers were made. See
-// [backend.Counter].
+// Connections tells how many connections each Service port was given since its virtual servers were made, as of two
+// seconds ago at most, which is when the kernel adds up. See [backend.Counter].
 func (b *Backend) Connections(ctx context.Context) (map[plan.PortID]uint64, error) {
 	c := &b.counting
 	c.mu.Lock()
