@@ -34,7 +34,8 @@ type ports struct {
 	reserved func(socket) bool
 	of       map[relay.Key]uint16
 	owner    map[socket]relay.Key
-	// before are those that lists had in the process before, which are kept for them.
+	// before are those that lists had and get again if they can: rules may still lead there. Those of the process before
+	// are kept for them.
 	before map[relay.Key]uint16
 	kept   map[socket]relay.Key
 	// left are those that a list gave up. They are not given to another before the proxy has closed them: a connection that
@@ -114,6 +115,7 @@ func (p *ports) release(k relay.Key) {
 	if number, ok := p.of[k]; ok {
 		delete(p.of, k)
 		p.left[socketOf(k, number)] = true
+		p.before[k] = number
 	}
 }
 
@@ -129,9 +131,10 @@ func (p *ports) occupied(k relay.Key) {
 // settle frees what was given up and is closed by now, save of Service ports that rules may still lead to.
 func (p *ports) settle(keep func(plan.PortID) bool) {
 	for s := range p.left {
-		if !keep(p.owner[s].Port) {
+		if k := p.owner[s]; !keep(k.Port) {
 			delete(p.owner, s)
 			delete(p.left, s)
+			delete(p.before, k)
 		}
 	}
 }
