@@ -29,8 +29,9 @@ type Server struct {
 
 // Stats are the numbers of all Targets that are listened at, and of all that ever were together.
 type Stats struct {
-	Total   count.Counts
-	Targets map[Key]count.Counts
+	Total     count.Counts
+	Targets   map[Key]count.Counts
+	Datagrams udp.Stats // of all Targets of UDP that ever were
 }
 
 // New makes a Server without Targets. [Server.Stop] ends it.
@@ -141,7 +142,7 @@ func (s *Server) close(e *entry) {
 func (s *Server) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	stats := Stats{Total: s.total.Counts(), Targets: make(map[Key]count.Counts, len(s.targets))}
+	stats := Stats{Total: s.total.Counts(), Targets: make(map[Key]count.Counts, len(s.targets)), Datagrams: s.udp.Stats()}
 	for k, e := range s.targets {
 		stats.Targets[k] = e.listener.Counts()
 	}

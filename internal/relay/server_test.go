@@ -19,6 +19,7 @@ import (
 	"sluice/internal/plan"
 	"sluice/internal/relay"
 	"sluice/internal/relay/count"
+	"sluice/internal/relay/udp"
 	"sluice/internal/testkit/nstest"
 )
 
@@ -248,6 +249,10 @@ func TestRedirectedDatagrams(t *testing.T) {
 	until(t, "one session, and 8 bytes each way", func() bool {
 		n := s.Stats().Total
 		return n.Open == 1 && n.In == 8 && n.Out == 8
+	})
+	until(t, "one datagram each way, and the stranger's dropped", func() bool {
+		n := s.Stats().Datagrams
+		return n.In == 1 && n.Out == 1 && n.Dropped[udp.Refused] == 1
 	})
 	s.Remove(target.Key)
 	if open := s.Stats().Total.Open; open != 0 {

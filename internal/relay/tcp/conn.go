@@ -137,7 +137,8 @@ func (c *conn) sinkFailed(w *way) {
 // sourceEnded tells the sink, and stays until the connection ends.
 func (c *conn) sourceEnded(w *way) {
 	// The order matters: a socket that is closed because both its ways have ended says so by then.
-	if w.closed() && !w.other.ended.Load() {
+	reset := w.closed() && !w.other.ended.Load()
+	if reset || c.broken.Load() {
 		c.cut()
 		return
 	}

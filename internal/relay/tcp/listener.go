@@ -99,7 +99,7 @@ func (l *Listener) accept(stopped context.Context) {
 
 // ofTheClient reports whether accept failed for that connection alone: accept(2) hands on what has happened to it.
 func ofTheClient(err error) bool {
-	return errors.Is(err, syscall.ECONNABORTED) || errors.Is(err, syscall.EPROTO) || errors.Is(err, syscall.EPERM)
+	return errors.Is(err, syscall.ECONNABORTED) || errors.Is(err, syscall.EPROTO)
 }
 
 func wait(stopped context.Context, d time.Duration) {
