@@ -3,6 +3,7 @@ package userspace
 import (
 	"context"
 	"sync"
+	"time"
 
 	"sluice/internal/backend"
 	"sluice/internal/plan"
@@ -24,7 +25,13 @@ type Deps struct {
 	// Relay stays the caller's: it outlives the Backend while what it relays comes to an end. Its targets that clients
 	// connect to themselves are left alone.
 	Relay Relay
+	// Now is the clock; nil: time.Now.
+	Now func() time.Time
 }
+
+// Linger is how long the proxy still accepts connections that rules led to it before they changed. One whose first packet
+// came before has its handshake ahead of it, and would be reset; with a packet lost, it takes 3 s.
+const Linger = 5 * time.Second
 
 // Backend keeps the rules of the inner mode and the proxy's targets as a Ruleset says.
 type Backend struct {
@@ -35,13 +42,18 @@ type Backend struct {
 	// applied is the Ruleset whose targets the proxy has.
 	applied *Ruleset
 	counts  counts
+	// leaving are lists that no rule leads to, and since when.
+	leaving map[relay.Key]time.Time
 	// inherits is set as long as sockets of the process before may be in use.
 	inherits bool
 }
 
 // New makes a Backend. It does nothing yet.
 func New(opts Options, deps Deps) *Backend {
-	return &Backend{opts: opts, deps: deps, inherits: true}
+	if deps.Now == nil {
+		deps.Now = time.Now
+	}
+	return &Backend{opts: opts, deps: deps, leaving: map[relay.Key]time.Time{}, inherits: true}
 }
 
 // Name is "userspace".
@@ -52,8 +64,8 @@ func (b *Backend) Compile(p *plan.Plan) backend.Ruleset {
 	return Compile(p, b.opts, b.deps.Rules.Compile)
 }
 
-// Apply has the proxy listen for what is new, then writes the rules, and only then has it stop to listen for what no rule
-// leads to any more.
+// Apply has the proxy listen for what is new, then writes the rules. What no rule leads to any more is closed by an Apply that
+// comes when [Linger] has passed.
 func (b *Backend) Apply(ctx context.Context, rules backend.Ruleset, req backend.Request) (backend.Result, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -95,6 +107,7 @@ func (b *Backend) listen(r *Ruleset) {
 func (b *Backend) put(r *Ruleset) (moved []plan.PortID) {
 	for _, t := range r.unheard() {
 		delete(r.pending, t.Key)
+		delete(b.leaving, t.Key)
 		if err := b.deps.Relay.Put(t); err != nil {
 			r.elsewhere(t.Key, err)
 			moved = append(moved, t.Key.Port)
@@ -103,16 +116,35 @@ func (b *Backend) put(r *Ruleset) (moved []plan.PortID) {
 	return moved
 }
 
-// close ends listeners that no rule leads to, save of Service ports that the kernel may still have as they were. What the
-// proxy relays goes on.
+// close ends listeners that no rule has led to for a while, save of Service ports that the kernel may still have as they were.
+// What the proxy relays goes on.
 func (b *Backend) close(r *Ruleset, keep func(plan.PortID) bool) {
-	closed := r.unneeded(keep)
+	closed := b.due(r.unneeded(keep))
 	if len(closed) > 0 {
 		b.counts.retire(closed, b.deps.Relay.Stats(), r.plan)
 	}
 	for _, k := range closed {
 		b.deps.Relay.Remove(k)
 		delete(r.pending, k)
+		delete(b.leaving, k)
 	}
-	r.ports.settle(keep)
+	r.ports.settle(func(k relay.Key) bool {
+		_, leaving := b.leaving[k]
+		return leaving || keep(k.Port)
+	})
+}
+
+// due are those lists that nobody has needed since Linger ago.
+func (b *Backend) due(unneeded []relay.Key) (ks []relay.Key) {
+	now := b.deps.Now()
+	for _, k := range unneeded {
+		since, leaving := b.leaving[k]
+		switch {
+		case !leaving:
+			b.leaving[k] = now
+		case now.Sub(since) >= Linger:
+			ks = append(ks, k)
+		}
+	}
+	return ks
 }

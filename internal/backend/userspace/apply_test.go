@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"syscall"
 	"testing"
+	"time"
 
 	"sluice/internal/backend"
 	"sluice/internal/model"
@@ -47,13 +48,14 @@ func TestListensBeforeAndAfterTheRules(t *testing.T) {
 			w.rules.ports.taken = map[socket]bool{}
 		}
 		w.apply(backend.Request{})
+		w.now = w.now.Add(time.Duration(rnd.IntN(3)) * Linger / 2)
 	}
 	for name := range 6 {
 		w.update(gone(fmt.Sprint("service-", name)))
 	}
 	w.inner.fail, w.inner.refuse = nil, nil
-	w.apply(backend.Request{})
-	if n := len(w.proxy.targets) + len(w.rules.ports.owner) + len(w.rules.pending); n != 0 {
+	w.applyLater()
+	if n := len(w.proxy.targets) + len(w.rules.ports.owner) + len(w.rules.pending) + len(w.backend.leaving); n != 0 {
 		t.Errorf("after all Services are gone: targets %v, ports %v, pending %v", w.proxy.targets, w.rules.ports.owner, w.rules.pending)
 	}
 }
@@ -75,6 +77,10 @@ func TestListensForWhatTheKernelKeeps(t *testing.T) {
 	}
 	delete(w.inner.refuse, id)
 	w.apply(backend.Request{})
+	if len(w.proxy.targets) != 1 {
+		t.Errorf("%d targets as soon as the rules are gone, want 1 for whoever is on the way", len(w.proxy.targets))
+	}
+	w.applyLater()
 	if len(w.proxy.targets) != 0 {
 		t.Errorf("%d targets at the end, want none", len(w.proxy.targets))
 	}
@@ -148,7 +154,7 @@ func TestTakesListenersOver(t *testing.T) {
 	w.update(gone("old"))
 	w.inner.led = nil
 
-	w.backend = New(DefaultOptions(), Deps{Rules: w.inner, Relay: w.proxy})
+	w.backend = New(DefaultOptions(), w.deps())
 	w.rules = w.backend.Compile(w.planner.Plan()).(*Ruleset)
 	w.proxy.dropped, w.inner.fail = false, errors.New("no memory")
 	w.apply(backend.Request{})
@@ -156,7 +162,7 @@ func TestTakesListenersOver(t *testing.T) {
 		t.Errorf("as long as the rules may be another's: targets %v, inherited dropped: %v", w.proxy.targets, w.proxy.dropped)
 	}
 	w.inner.fail = nil
-	w.apply(backend.Request{})
+	w.applyLater()
 	if _, ok := w.proxy.targets[direct]; !ok || len(w.proxy.targets) != 2 || !w.proxy.dropped {
 		t.Errorf("then: targets %v, inherited dropped: %v", w.proxy.targets, w.proxy.dropped)
 	}
@@ -186,10 +192,10 @@ func TestConnections(t *testing.T) {
 	}
 	want(8, true)
 	w.update(service("web", 1, model.TCP, []int{5, -6}))
-	w.apply(backend.Request{})
+	w.applyLater()
 	want(8, true)
 	w.update(gone("web"))
-	w.apply(backend.Request{})
+	w.applyLater()
 	want(0, false)
 	w.proxy.counts = nil
 	w.update(service("web", 1, model.TCP, []int{5}))

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"syscall"
 	"testing"
+	"time"
 
 	"sluice/internal/backend"
 	"sluice/internal/model"
@@ -121,6 +122,7 @@ type world struct {
 	backend *Backend
 	inner   *inner
 	proxy   *relayed
+	now     time.Time
 }
 
 func newWorld(t testing.TB, opts Options) *world {
@@ -131,9 +133,21 @@ func newWorld(t testing.TB, opts Options) *world {
 	w.planner.Update(model.Delta{Nodes: map[string]*model.Node{"node-a": {Name: "node-a", InternalIPs: addrs("192.168.10.11")}}})
 	w.inner = &inner{world: w, refuse: map[plan.PortID]bool{}}
 	w.proxy = &relayed{world: w, targets: map[relay.Key]relay.Target{}, counts: map[relay.Key]count.Counts{}, taken: map[uint16]bool{}}
-	w.backend = New(opts, Deps{Rules: w.inner, Relay: w.proxy})
+	w.backend = New(opts, w.deps())
 	w.rules = w.backend.Compile(w.planner.Plan()).(*Ruleset)
 	return w
+}
+
+func (w *world) deps() Deps {
+	return Deps{Rules: w.inner, Relay: w.proxy, Now: func() time.Time { return w.now }}
+}
+
+// applyLater is an Apply, and another one when what it left has been closed.
+func (w *world) applyLater() {
+	w.Helper()
+	w.apply(backend.Request{})
+	w.now = w.now.Add(Linger)
+	w.apply(backend.Request{})
 }
 
 func addrs(texts ...string) (as []netip.Addr) {

@@ -13,7 +13,7 @@ import (
 // Why a Service port is not proxied. Its clients are refused at once.
 var (
 	// ErrSCTP occurs for every Service port of SCTP.
-	ErrSCTP = errors.New("a proxy in userspace takes over no connections of SCTP: they bind several addresses of both ends; modes nftables and ipvs lead them")
+	ErrSCTP = errors.New("the proxy takes over no connections of SCTP, which bind several addresses of both ends; the other modes do")
 	// ErrNoAddress occurs where this node is not known to have an address of the Service port's family.
 	ErrNoAddress = errors.New("the proxy has no address to listen at")
 )

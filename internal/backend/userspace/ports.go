@@ -8,7 +8,6 @@ import (
 	"iter"
 
 	"sluice/internal/model"
-	"sluice/internal/plan"
 	"sluice/internal/relay"
 )
 
@@ -128,10 +127,10 @@ func (p *ports) occupied(k relay.Key) {
 	}
 }
 
-// settle frees what was given up and is closed by now, save of Service ports that rules may still lead to.
-func (p *ports) settle(keep func(plan.PortID) bool) {
+// settle frees what was given up, save of lists that the proxy still listens for there.
+func (p *ports) settle(keep func(relay.Key) bool) {
 	for s := range p.left {
-		if k := p.owner[s]; !keep(k.Port) {
+		if k := p.owner[s]; !keep(k) {
 			delete(p.owner, s)
 			delete(p.left, s)
 			delete(p.before, k)

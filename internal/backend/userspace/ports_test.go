@@ -20,7 +20,7 @@ func listOf(name string, protocol model.Protocol) relay.Key {
 
 func nothing(socket) bool { return false }
 
-func everything(plan.PortID) bool { return false } // no Service port is to be kept
+func everything(relay.Key) bool { return false } // none is to be kept
 
 func take(t interface{ Fatal(...any) }, p *ports, k relay.Key) uint16 {
 	number, err := p.take(k)
@@ -76,7 +76,7 @@ func TestPortsRestBeforeTheyChangeHands(t *testing.T) {
 	}
 	take(t, p, a)
 	p.release(a)
-	p.settle(func(id plan.PortID) bool { return id == a.Port })
+	p.settle(func(k relay.Key) bool { return k == a })
 	if _, err := p.take(b); !errors.Is(err, ErrNoPort) {
 		t.Errorf("while rules may lead there: %v, want that none is left", err)
 	}
