@@ -34,6 +34,9 @@ func (h *Host) Ping(from, to netip.Addr) (Outcome, error) {
 	return o, err
 }
 
+// pingTimeout leaves time for a neighbour to be asked for twice.
+const pingTimeout = 1500 * time.Millisecond
+
 // ping is an echo request and what is peculiar to its family.
 type ping struct {
 	from, to       netip.Addr
@@ -65,7 +68,7 @@ func (p ping) run() (Outcome, error) {
 		return Outcome{}, err
 	}
 	defer func() { _ = conn.Close() }()
-	if err := conn.SetDeadline(time.Now().Add(defaultTimeout)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(pingTimeout)); err != nil {
 		return Outcome{}, err
 	}
 	// The kernel fills in the checksum of IPv6.

@@ -1,9 +1,11 @@
 package nftables
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"sync"
+	"syscall"
 	"testing"
 
 	"sluice/internal/kernel/link"
@@ -12,7 +14,8 @@ import (
 	"sluice/internal/plan"
 )
 
-// own gives the node addresses of Services, as the device of ipvs does.
+// own gives the node addresses of Services, as the device of ipvs does; loopback stands for it where the kernel has none
+// of its kind.
 func own(t *testing.T, h *lab.Host, addresses ...string) {
 	t.Helper()
 	err := h.Do(func() error {
@@ -21,8 +24,14 @@ func own(t *testing.T, h *lab.Host, addresses ...string) {
 			return err
 		}
 		defer links.Close()
+		device := "kube-ipvs0"
+		if err := links.AddDummy(device); errors.Is(err, syscall.EOPNOTSUPP) {
+			device = "lo"
+		} else if err != nil {
+			return err
+		}
 		for _, a := range addrsOf(addresses...) {
-			if err := links.AddAddress("lo", netip.PrefixFrom(a, a.BitLen())); err != nil {
+			if err := links.AddAddress(device, netip.PrefixFrom(a, a.BitLen())); err != nil {
 				return err
 			}
 		}
