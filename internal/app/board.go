@@ -13,6 +13,7 @@ import (
 	"sluice/internal/model"
 	"sluice/internal/plan"
 	"sluice/internal/reconcile"
+	"sluice/internal/relay"
 	"sluice/internal/status"
 )
 
@@ -20,6 +21,7 @@ import (
 type board struct {
 	since time.Time
 	api   func() *status.API
+	relay *relayOfDaemon
 
 	mu     sync.Mutex // guards all following fields
 	mode   string
@@ -32,8 +34,8 @@ type board struct {
 	nodeProblems []string
 }
 
-func newBoard(api func() *status.API) *board {
-	return &board{since: time.Now(), api: api, problems: map[any][]string{}, ports: map[plan.PortID]*plan.Port{}}
+func newBoard(api func() *status.API, proxy *relayOfDaemon) *board {
+	return &board{since: time.Now(), api: api, relay: proxy, problems: map[any][]string{}, ports: map[plan.PortID]*plan.Port{}}
 }
 
 // publish has b answer at l, and tell successor of who wants this daemon's place, until the function that it returns closes l.
@@ -122,9 +124,10 @@ func (b *board) report(ctx context.Context) status.Report {
 	}
 	r.Healthy, r.Applied = loop.Healthy(), applied(loop.Summary())
 	states := loop.Status()
-	connections := counts.within(ctx)
+	connections, proxied := counts.within(ctx), b.relay.ports()
 	for _, id := range slices.SortedFunc(maps.Keys(states), plan.PortID.Compare) {
 		port := portStatus(id, states[id], ports[id])
+		port.Proxy = [...]uint16{proxied[relay.Key{Port: id, List: plan.ListCluster}], proxied[relay.Key{Port: id, List: plan.ListLocal}]}
 		if n, ok := connections[id]; ok {
 			port.Connections = &n
 		}

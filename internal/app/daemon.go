@@ -49,10 +49,10 @@ func (in Daemon) Run(ctx context.Context) (err error) {
 	working, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	d := &daemon{
-		Daemon: in, source: src, board: newBoard(src.state), metrics: m, machine: hostset.New(in.Log.Logger), atStart: in.Config,
-		relay:  relayOfDaemon{log: in.Log.Logger, before: before},
+		Daemon: in, source: src, relay: &relayOfDaemon{log: in.Log.Logger, before: before}, metrics: m, machine: hostset.New(in.Log.Logger), atStart: in.Config,
 		events: make(chan reconcile.Event), engines: make(chan *engine), next: make(chan net.Conn, 1), stop: stop,
 	}
+	d.board = newBoard(src.state, d.relay)
 	letGo := d.board.publish(ctx, claim, d.successor)
 	err = d.start(working)
 	if working.Err() != nil && (errors.Is(err, working.Err()) || errors.Is(err, context.Cause(working))) {
@@ -74,7 +74,7 @@ type daemon struct {
 	events  chan reconcile.Event
 	// engines are those that take over from the one that runs.
 	engines chan *engine
-	relay   relayOfDaemon
+	relay   *relayOfDaemon
 
 	// next is the connection of the process that takes this one's place, and stop ends this one's work.
 	next chan net.Conn

@@ -25,7 +25,7 @@ type engine struct {
 
 // startEngine makes the engine for a configuration, and has the machine set up before the engine looks at it.
 func (d *daemon) startEngine(ctx context.Context, c config.Config) (*engine, error) {
-	m := modeOf(c, &d.relay)
+	m := modeOf(c, d.relay)
 	be, err := m.start(ctx, c, d.Log.Logger, func() { d.setUpMachine(c.Host) })
 	if err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 type relayOfDaemon struct {
 	log *slog.Logger
 
-	mu     sync.Mutex // guards all following fields
+	mu     sync.Mutex // guards all following fields; not held while what is relayed ends
 	before *predecessor
 	server *relay.Server
 	// inherited is where the daemon before listened for what rules lead to.
@@ -66,11 +66,19 @@ func (r *relayOfDaemon) settle() error {
 func (r *relayOfDaemon) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for k := range r.server.Stats().Targets {
-		if !k.Direct {
-			r.server.Remove(k)
-		}
+	for k := range r.server.Ports() {
+		r.server.Remove(k)
 	}
+}
+
+// ports are where rules lead to.
+func (r *relayOfDaemon) ports() map[relay.Key]uint16 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.server == nil {
+		return nil
+	}
+	return r.server.Ports()
 }
 
 // export gives the listening sockets away.
@@ -86,12 +94,12 @@ func (r *relayOfDaemon) export() ([]relay.Socket, error) {
 // end waits until all that is being relayed has ended, or cuts it off when ctx ends.
 func (r *relayOfDaemon) end(ctx context.Context) error {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	err := r.before.dismiss()
-	if r.server == nil {
+	err, server := r.before.dismiss(), r.server
+	r.mu.Unlock()
+	if server == nil {
 		return err
 	}
-	if stopErr := r.server.Stop(ctx); ctx.Err() == nil {
+	if stopErr := server.Stop(ctx); ctx.Err() == nil {
 		err = errors.Join(err, stopErr)
 	}
 	return err

@@ -159,7 +159,7 @@ func TestStatusOfARunningDaemon(t *testing.T) {
 }
 
 func TestBoardBeforeAnythingIsThere(t *testing.T) {
-	b := newBoard((&manifests{}).state)
+	b := newBoard((&manifests{}).state, &relayOfDaemon{})
 	b.read(map[any][]string{manifestTopic: {"no such file"}, machineTopic: nil})
 	r := b.report(t.Context())
 	if r.Healthy || len(r.Problems) != 1 || r.Ports == nil {

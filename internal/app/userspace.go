@@ -8,7 +8,10 @@ import (
 	"sluice/internal/backend"
 	"sluice/internal/backend/userspace"
 	"sluice/internal/config"
+	"sluice/internal/model"
 	"sluice/internal/plan"
+	"sluice/internal/relay"
+	"sluice/internal/status"
 	"sluice/internal/trace"
 )
 
@@ -40,8 +43,45 @@ func (m *userspaceMode) compile(p *plan.Plan, c config.Config) backend.Ruleset {
 }
 
 func (m *userspaceMode) proxied(p *plan.Plan, c config.Config) *userspace.Ruleset {
-	inner := func(p *plan.Plan) backend.Ruleset { return m.rules().compile(p, c) }
-	return userspace.Compile(p, userspaceOptions(c), inner)
+	return m.proxiedAt(p, c, userspaceOptions(c))
+}
+
+func (m *userspaceMode) proxiedAt(p *plan.Plan, c config.Config, opts userspace.Options) *userspace.Ruleset {
+	return userspace.Compile(p, opts, func(p *plan.Plan) backend.Ruleset { return m.rules().compile(p, c) })
+}
+
+// proxiedHere has the ports that the daemon has, if one runs: a port that somebody else had when it started is another
+// one's now.
+func (m *userspaceMode) proxiedHere(w *world) *userspace.Ruleset {
+	opts := userspaceOptions(w.Config)
+	if r, err := askDaemon(); err == nil {
+		opts.Before = portsOfProxy(r)
+	}
+	return m.proxiedAt(w.Plan(), w.Config, opts)
+}
+
+// portsOfProxy are the ports of lists in a daemon's report.
+func portsOfProxy(r status.Report) map[relay.Key]uint16 {
+	ports := map[relay.Key]uint16{}
+	for _, p := range r.Ports {
+		id := portID(p)
+		for i, list := range []plan.List{plan.ListCluster, plan.ListLocal} {
+			if p.Proxy[i] != 0 {
+				ports[relay.Key{Port: id, List: list}] = p.Proxy[i]
+			}
+		}
+	}
+	return ports
+}
+
+// portID is whose status it is.
+func portID(p status.Port) plan.PortID {
+	id := plan.PortID{Service: model.Name{Namespace: p.Namespace, Name: p.Name}, Port: p.Port}
+	id.Protocol, _ = model.ParseProtocol(p.Protocol) // a daemon writes none that it does not know
+	if p.Family == model.IPv6.String() {
+		id.Family = model.IPv6
+	}
+	return id
 }
 
 func userspaceOptions(c config.Config) userspace.Options {
@@ -56,16 +96,16 @@ func (m *userspaceMode) render(w *world, _ RenderOptions, out io.Writer) error {
 	return m.compile(w.Plan(), w.Config).Render(out)
 }
 
-// diff compares the rules that lead to the proxy. Ports that the proxy could not have show as differences.
+// diff compares the rules that lead to the proxy.
 func (m *userspaceMode) diff(ctx context.Context, w *world, out io.Writer) (Outcome, error) {
 	m.rulesHere(ctx)
-	leads, _ := m.proxied(w.Plan(), w.Config).Leads()
+	leads, _ := m.proxiedHere(w).Leads()
 	return m.inner.diff(ctx, w.with(leads), out)
 }
 
 func (m *userspaceMode) trace(ctx context.Context, w *world, q Question) (trace.Result, error) {
 	m.rulesHere(ctx)
-	r := m.proxied(w.Plan(), w.Config)
+	r := m.proxiedHere(w)
 	leads, _ := r.Leads()
 	result, err := m.inner.trace(ctx, w.with(leads), q)
 	return r.Through(result, q.Protocol), err

@@ -63,6 +63,9 @@ type Port struct {
 
 	Frontends int `json:"frontends"` // addresses at which it answers
 	Endpoints int `json:"endpoints"` // that connections go to
+	// Proxy is where the proxy of mode userspace listens for the Service port: for connections to all its endpoints, and
+	// to those of this node. Absent: nothing leads there.
+	Proxy [2]uint16 `json:"proxyPorts,omitzero"`
 	// Connections is how many there have been since the counter was made. It is absent where the mode counts none.
 	Connections *uint64 `json:"connections,omitempty"`
 }
