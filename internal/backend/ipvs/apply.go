@@ -265,7 +265,7 @@ func (a *run) lookAtIdle() error {
 func (a *run) tellFormer() {
 	for s, h := range a.known.servers {
 		if h.ours && s.Mark == 0 && a.rules.server(s) == nil {
-			a.result.Former = append(a.result.Former, s.Key)
+			a.result.Former = append(a.result.Former, a.known.frontend(s))
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package ipvs
 
 import (
+	"context"
 	"errors"
 	"net/netip"
 	"slices"
@@ -346,6 +347,47 @@ func TestConnections(t *testing.T) {
 	id := plan.PortID{Service: model.Name{Namespace: "default", Name: "web"}, Port: "http", Protocol: model.TCP}
 	if got, err := w.backend.Connections(t.Context()); err != nil || len(got) != 1 || got[id] != 7 {
 		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// TestFormer: node ports are told as such.
+func TestFormer(t *testing.T) {
+	nodePort := func(s *model.Service) {
+		udp(s)
+		s.Type, s.Ports[0].NodePort = model.NodePort, 30053
+	}
+	w := newRig(t, Options{}, webWith(nodePort, 5))
+	w.apply(backend.Request{})
+	w.change(noWeb())
+	w.restart()
+	got := w.apply(backend.Request{}).Former
+	slices.SortFunc(got, func(a, b plan.Key) int { return a.Addr.Compare(b.Addr) })
+	want := []plan.Key{plan.NodePortKey(model.IPv4, model.UDP, 30053), {Addr: netip.MustParseAddr("10.96.0.10"), Protocol: model.UDP, Port: 80}}
+	if !slices.Equal(got, want) {
+		t.Errorf("former frontends %v, want %v", got, want)
+	}
+	w.want()
+}
+
+// counters are rules that count.
+type counters struct{ *rules }
+
+func (counters) Packets(context.Context) (backend.Packets, error) {
+	n := uint64(7)
+	return backend.Packets{Invalid: &n}, nil
+}
+
+func (counters) Rules() []backend.TableRules { return []backend.TableRules{{Table: "nat", Held: 3}} }
+
+// TestRulesCount: what the rules beside count is passed on, if they count.
+func TestRulesCount(t *testing.T) {
+	w := newRig(t, Options{})
+	if got, err := w.backend.Packets(t.Context()); err != nil || got != (backend.Packets{}) || w.backend.Rules() != nil {
+		t.Errorf("%v, %v, %v of rules that do not count", got, err, w.backend.Rules())
+	}
+	w.backend.deps.Rules = counters{w.inner}
+	if got, err := w.backend.Packets(t.Context()); err != nil || got.Invalid == nil || *got.Invalid != 7 || len(w.backend.Rules()) != 1 {
+		t.Errorf("%v, %v, %v", got, err, w.backend.Rules())
 	}
 }
 

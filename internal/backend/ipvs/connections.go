@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"sluice/internal/backend"
 	"sluice/internal/plan"
 )
 
@@ -54,4 +55,20 @@ func (c *counting) close() error {
 	err := c.servers.Close()
 	c.servers = nil
 	return err
+}
+
+// Packets tells what the rules beside have counted. See [backend.PacketCounter].
+func (b *Backend) Packets(ctx context.Context) (backend.Packets, error) {
+	if counter, ok := b.deps.Rules.(backend.PacketCounter); ok {
+		return counter.Packets(ctx)
+	}
+	return backend.Packets{}, nil
+}
+
+// Rules tells of the rules beside, where they are in tables of iptables. See [backend.RuleCounter].
+func (b *Backend) Rules() []backend.TableRules {
+	if counter, ok := b.deps.Rules.(backend.RuleCounter); ok {
+		return counter.Rules()
+	}
+	return nil
 }

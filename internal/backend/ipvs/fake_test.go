@@ -277,6 +277,9 @@ func (*rules) Name() string { return "rules" }
 
 func (r *rules) Compile(p *plan.Plan) backend.Ruleset {
 	out := &ruleset{rules: r, ports: maps.Clone(p.Ports)}
+	for _, port := range p.Sorted() {
+		out.Mark(port.ID) // in this order
+	}
 	return out
 }
 

@@ -24,6 +24,8 @@ type site struct {
 	rules   *nftables.Backend
 	backend *ipvs.Backend
 	ruleset backend.Ruleset
+	// fallback is what a Service port was told last of its scheduler.
+	fallback error
 }
 
 // newSite has pods at each address of 10.244.1.0/24 and, on another node, 10.244.2.0/24, that answer at port 8080.
@@ -61,7 +63,10 @@ func (s *site) restart() {
 	o := nftables.DefaultOptions()
 	o.Deliver = nftables.DeliverIPVS
 	s.rules = nftables.New(o, nftables.Deps{})
-	b := ipvs.New(ipvs.Options{}, ipvs.Deps{Rules: s.rules, Warn: func(err error) { s.Errorf("warned: %v", err) }})
+	b := ipvs.New(ipvs.Options{}, ipvs.Deps{
+		Rules: s.rules, Warn: func(err error) { s.Errorf("warned: %v", err) },
+		Fallback: func(_ plan.PortID, err error) { s.fallback = err },
+	})
 	rules := s.rules
 	s.Cleanup(func() {
 		_ = b.Close()

@@ -13,7 +13,7 @@ type node struct {
 	// addresses are those that the node has without us, sorted.
 	addresses []netip.Addr
 	// nodePorts are those that answer node ports. Loopback is never one: the kernel takes no packet from there to a
-	// virtual server.
+	// virtual server. Nor are link-local addresses of IPv6, as with kube-proxy: every interface of a pod has one.
 	nodePorts [2][]netip.Addr
 }
 
@@ -21,7 +21,7 @@ func newNode(n *plan.Node) *node {
 	out := &node{addresses: n.Addresses}
 	for _, a := range n.Addresses {
 		f := model.FamilyOf(a)
-		if !a.IsLoopback() && n.NodePorts[f].Serves(a) {
+		if linkLocal := a.Is6() && a.IsLinkLocalUnicast(); !linkLocal && !a.IsLoopback() && n.NodePorts[f].Serves(a) {
 			out.nodePorts[f] = append(out.nodePorts[f], a)
 		}
 	}

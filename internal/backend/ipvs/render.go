@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// Render writes the virtual servers as lines for ipvsadm -R. What else there is stands in comments before and behind them:
-// the addresses of the device, and the rules of the inner mode.
+// Render writes the virtual servers as ipvsadm -S would. What else there is stands in comments before and behind them: the
+// addresses of the device, and the rules of the inner mode. ipvsadm -R takes it without the comments.
 func (r *Ruleset) Render(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	r.renderDevice(out)

@@ -1,6 +1,7 @@
 package ipvs
 
 import (
+	"slices"
 	"time"
 
 	"sluice/internal/model"
@@ -46,12 +47,9 @@ func (o *Options) schedulings(p *plan.Port, list []plan.Endpoint) []Scheduling {
 	var all []Scheduling
 	add := func(name string) {
 		s := Scheduling{name, flagsOf(name), min(p.Affinity, longestAffinity)}
-		for i := range all {
-			if all[i] == s {
-				return
-			}
+		if !slices.Contains(all, s) {
+			all = append(all, s)
 		}
-		all = append(all, s)
 	}
 	even := evenWeights(list)
 	for _, name := range []string{chosen(p), o.Scheduler, roundRobin} {

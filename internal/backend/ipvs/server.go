@@ -51,14 +51,6 @@ type VirtualServer struct {
 // exists reports whether there is to be a virtual server. Nil is one that nobody wants.
 func (v *VirtualServer) exists() bool { return v != nil && len(v.Endpoints) > 0 }
 
-func (v *VirtualServer) equal(o *VirtualServer) bool {
-	if v == nil || o == nil {
-		return v == o
-	}
-	return v.Server == o.Server && v.Port == o.Port && slices.Equal(v.Schedulings, o.Schedulings) &&
-		slices.Equal(v.Endpoints, o.Endpoints) && slices.Equal(v.Draining, o.Draining)
-}
-
 // weight is that of an endpoint, 0 if it gets no connections.
 func (v *VirtualServer) weight(a netip.AddrPort) uint32 {
 	if i, ok := find(v.Endpoints, a); ok {

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"sluice/internal/model"
+	"sluice/internal/plan"
 )
 
 // state is what the kernel has, as far as that is known.
@@ -28,9 +29,7 @@ type held struct {
 	// grouped is set where persistence is not for each client address alone.
 	grouped bool
 	// ours is set if it is for us to remove.
-	ours bool
-	// read is set once its destinations are known.
-	read         bool
+	ours         bool
 	destinations map[netip.AddrPort]destination
 }
 
@@ -83,6 +82,14 @@ func (s *state) claim(excluded []netip.Prefix) {
 		nodePort := s.device && at.Mark == 0 && at.Port >= firstNodePort && at.Port <= lastNodePort && !h.elsewise()
 		h.ours = (h.signed || bound || nodePort) && !isExcluded(at, excluded)
 	}
+}
+
+// frontend is what a virtual server of ours stands for: a node port, if its address is not the device's.
+func (s *state) frontend(at Server) plan.Key {
+	if _, bound := s.addrs[at.Addr]; bound {
+		return at.Key
+	}
+	return plan.NodePortKey(model.FamilyOf(at.Addr), at.Protocol, at.Port)
 }
 
 func (h *held) elsewise() bool {
