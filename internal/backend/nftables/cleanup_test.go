@@ -7,7 +7,13 @@ import (
 )
 
 func TestProbe(t *testing.T) {
-	b := inKernel(t)
+	for _, opts := range []Options{DefaultOptions(), ipvsOptions()} {
+		probes(t, inKernelWith(t, opts))
+	}
+}
+
+func probes(t *testing.T, b *Backend) {
+	t.Helper()
 	for range 2 { // with and without our table
 		before := nftProgram(t, "", "list", "ruleset")
 		if err := b.Probe(t.Context()); err != nil {
@@ -23,10 +29,13 @@ func TestProbe(t *testing.T) {
 // Every statement that a Ruleset can have is among those that Probe tries.
 func TestProbeTriesEverything(t *testing.T) {
 	text := &strings.Builder{}
-	for ch := range everything(DefaultOptions()).chains {
-		text.WriteString(chainText(ch))
+	for _, opts := range []Options{DefaultOptions(), ipvsOptions()} {
+		for ch := range everything(opts).chains {
+			text.WriteString(chainText(ch))
+		}
 	}
 	for _, want := range []string{
+		"icmpv6 type echo-request", "dnat ip to", "dnat ip6 to", "map @marks6", "ct original ip6 daddr", "reject with tcp reset",
 		"random-2", "affinity4-2-3600s", "affinity6-2-3600s", "vmap @round-robin", "iifname", "fib saddr type", "update @affinity4", "delete @affinity6",
 		"@service-cidrs4", "jump invalid", "ip daddr 127.0.0.0/8", "masquerade fully-random",
 	} {

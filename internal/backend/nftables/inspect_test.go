@@ -136,6 +136,34 @@ func TestTraceKernel(t *testing.T) {
 	}
 }
 
+// With virtual servers it is the same, also for who does not know that there are some.
+func TestTraceKernelForIPVS(t *testing.T) {
+	b := inKernel(t)
+	w := newRigWith(t, ipvsOptions(), service(1, 5, 6), service(2), serviceWith(3, addrsOf("10.244.1.8", "10.244.2.8"), func(s *model.Service) {
+		local(s)
+		s.Ports[0].NodePort = 30080
+	}))
+	apply(t, b, w.rules)
+	v := virtualServers{w.planner.Plan(), w.rules}
+	has := newWalked(w.rules.contents()).hasAddress
+	host := nftwalk.Host{Addrs: w.rules.addresses, IPVS: &nftwalk.IPVS{Has: has, Pick: v.pick}}
+	for _, to := range []string{"10.96.0.1:80", "10.96.0.2:80", "10.96.0.3:80", "10.96.0.1:81", "192.0.2.1:80", "192.0.2.1:81", "192.168.10.11:30080", "198.51.100.7:80"} {
+		for _, from := range []string{"10.244.1.99", "10.244.1.5", "203.0.113.7", "192.168.10.11"} {
+			pkt := plan.Packet{From: netip.MustParseAddr(from), To: netip.MustParseAddrPort(to), Protocol: model.TCP}
+			want := w.rules.TraceBalanced(pkt, v.pick)
+			for who, r := range map[string]*Ruleset{"who knows": w.restarted().rules, "who does not": newRig(t).rules} {
+				got, err := another(t).TraceKernel(t.Context(), r, pkt, host)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.AddrPort{})); diff != "" {
+					t.Errorf("%s: %s → %s: %s", who, from, to, diff)
+				}
+			}
+		}
+	}
+}
+
 // A rule that is not known leaves doubt.
 func TestTraceKernelTellsOfForeignRules(t *testing.T) {
 	b := inKernel(t)

@@ -27,13 +27,17 @@ func (b *Backend) Probe(ctx context.Context) error {
 
 // everything has every kind of rule.
 func everything(opts Options) *contents {
-	node := plan.Node{GuardClusterIPs: true}
+	node := plan.Node{GuardClusterIPs: true, AnswerPing: true}
 	for _, f := range model.Families {
+		node.Primary[f] = f.Unspecified()
 		node.Detect[f] = plan.Detector{Interface: "eth", Wildcard: true}
 		node.NodePorts[f] = plan.NodePorts{All: true, Loopback: f == model.IPv4}
 	}
 	opts.TCPBeLiberal = false
 	r := Compile(&plan.Plan{Node: node}, opts)
+	if r.structure.ipvs {
+		return r.contents()
+	}
 	for _, f := range model.Families {
 		_, _ = r.buckets.use(newBucket(f, 2, 0)) // there is room
 		_, _ = r.buckets.use(newBucket(f, 2, time.Hour))

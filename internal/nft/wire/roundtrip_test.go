@@ -14,7 +14,7 @@ import (
 	"sluice/internal/nft/wire"
 )
 
-var fieldTypes = []nft.Type{nft.IPv4Addr, nft.IPv6Addr, nft.InetProto, nft.InetService, nft.ClassID, nft.Integer}
+var fieldTypes = []nft.Type{nft.IPv4Addr, nft.IPv6Addr, nft.InetProto, nft.InetService, nft.ClassID, nft.Integer, nft.PacketMark}
 
 func drawFields(t *rapid.T, label string, least, most int) (fields []nft.Field) {
 	size := 0
