@@ -16,19 +16,19 @@ func (p *Plan) Mapped(f func(*Port) *Port) *Plan {
 	return m
 }
 
-// Follow brings m, which is p.Mapped, up to date with p: ids are the Service ports of p that changed, or that f makes
-// something else of than before; node says whether p's node changed. It costs what ids do.
-func (m *Plan) Follow(p *Plan, node bool, ids []PortID, f func(*Port) *Port) Changes {
-	m.share(p)
+// Follow brings p, which is of.Mapped, up to date with of: ids are the Service ports of it that changed, or that f makes
+// something else of than before; node says whether its node changed. It costs what ids do.
+func (p *Plan) Follow(of *Plan, node bool, ids []PortID, f func(*Port) *Port) Changes {
+	p.share(of)
 	ids = slices.Clone(ids)
 	slices.SortFunc(ids, PortID.Compare)
 	c := Changes{Node: node}
 	for _, id := range slices.Compact(ids) {
 		var now *Port
-		if port := p.Ports[id]; port != nil {
+		if port := of.Ports[id]; port != nil {
 			now = f(port)
 		}
-		if change, different := m.put(id, now); different {
+		if change, different := p.put(id, now); different {
 			c.Ports = append(c.Ports, change)
 		}
 	}
@@ -45,7 +45,7 @@ func (c Changes) IDs() []PortID {
 }
 
 // share takes over what is not a matter of Ports.
-func (m *Plan) share(p *Plan) { m.Node, m.claims, m.known = p.Node, p.claims, p.known }
+func (p *Plan) share(of *Plan) { p.Node, p.claims, p.known = of.Node, of.claims, of.known }
 
 // put replaces a Service port, nil for none, and tells whether it is another one than before.
 func (p *Plan) put(id PortID, now *Port) (c Change, different bool) {

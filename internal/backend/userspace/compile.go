@@ -39,7 +39,7 @@ func Compile(p *plan.Plan, opts Options, compile func(*plan.Plan) backend.Rulese
 	}
 	r.ports = newPorts(opts, r.reserved)
 	for _, port := range p.Sorted() { // so that who has which port depends on the plan alone
-		r.number(port)
+		_, _ = r.number(port) // mapPort asks again, and tells
 	}
 	r.mapped = p.Mapped(r.mapPort)
 	r.inner = compile(r.mapped)

@@ -126,6 +126,7 @@ type world struct {
 }
 
 func newWorld(t testing.TB, opts Options) *world {
+	t.Helper()
 	w := &world{TB: t, planner: plan.NewPlanner(plan.Config{
 		NodeName: "node-a", ClusterCIDRs: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")},
 	})}

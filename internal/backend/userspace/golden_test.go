@@ -25,8 +25,12 @@ var kinds = []struct {
 		s.Balancing, s.Weights = model.BalanceLeastConnections, []model.Weight{{Node: "node-b", Value: 3}}
 	}},
 	{"random-proxy-protocol", func(s *model.Service, _ *model.Slice) { s.Balancing, s.ProxyProtocol = model.BalanceRandom, 2 }},
-	{"udp", func(s *model.Service, sl *model.Slice) { s.Ports[0].Protocol, sl.Ports[0].Protocol = model.UDP, model.UDP }},
-	{"sctp", func(s *model.Service, sl *model.Slice) { s.Ports[0].Protocol, sl.Ports[0].Protocol = model.SCTP, model.SCTP }},
+	{"udp", func(s *model.Service, sl *model.Slice) {
+		s.Ports[0].Protocol, sl.Ports[0].Protocol = model.UDP, model.UDP
+	}},
+	{"sctp", func(s *model.Service, sl *model.Slice) {
+		s.Ports[0].Protocol, sl.Ports[0].Protocol = model.SCTP, model.SCTP
+	}},
 }
 
 func loadBalancerLocal(s *model.Service, _ *model.Slice) {

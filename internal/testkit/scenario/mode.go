@@ -121,6 +121,7 @@ type kernel struct {
 }
 
 func (k *kernel) follow(t testing.TB, p *plan.Plan, c plan.Changes) error {
+	t.Helper()
 	return k.node.Do(func() (err error) {
 		if k.backend == nil {
 			if k.backend, err = k.mode.InKernel(t, k.node); err != nil {

@@ -17,6 +17,7 @@ func compileUserspace(p *plan.Plan) backend.Ruleset {
 }
 
 func userspaceInKernel(t testing.TB, node *lab.Host) (backend.Backend, error) {
+	t.Helper()
 	return proxied(t, node, nftablesInKernel)
 }
 
@@ -27,7 +28,10 @@ func UserspaceOverIPTables() Mode {
 		Compile: func(p *plan.Plan) backend.Ruleset {
 			return userspace.Compile(p, userspace.DefaultOptions(), compileIPTables)
 		},
-		InKernel: func(t testing.TB, node *lab.Host) (backend.Backend, error) { return proxied(t, node, iptablesInKernel) },
+		InKernel: func(t testing.TB, node *lab.Host) (backend.Backend, error) {
+			t.Helper()
+			return proxied(t, node, iptablesInKernel)
+		},
 	}
 }
 
@@ -41,6 +45,7 @@ func overIPTables() []Column {
 
 // proxied is mode userspace over another mode, with a proxy on a node that goes with the test.
 func proxied(t testing.TB, node *lab.Host, inner func(testing.TB, *lab.Host) (backend.Backend, error)) (backend.Backend, error) {
+	t.Helper()
 	rules, err := inner(t, node)
 	if err != nil {
 		return nil, err
