@@ -53,6 +53,7 @@ type Engine struct {
 	batches batches
 	openers chan struct{}
 	backlog backlog
+	stats   counters
 
 	mu        sync.Mutex
 	listeners map[*Listener]struct{}

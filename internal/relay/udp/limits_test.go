@@ -109,8 +109,11 @@ func TestFloodLeavesStreamsAlone(t *testing.T) {
 	if s := l.Stats(); s.Ended[Displaced]+s.Dropped[Backlog] < 1000 {
 		t.Errorf("%+v: that was no flood", s)
 	}
-	if n := len(e.limits.clients); n > limit {
-		t.Errorf("%d clients are known, limit %d", n, limit)
+	e.limits.mu.Lock()
+	known := len(e.limits.clients)
+	e.limits.mu.Unlock()
+	if known > limit {
+		t.Errorf("%d clients are known, limit %d", known, limit)
 	}
 	insist(t, stream, "a?")
 }

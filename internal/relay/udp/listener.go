@@ -64,6 +64,7 @@ type Listener struct {
 // Listen opens the socket of a Target and relays what comes by it. [Listener.Close] ends it.
 func (e *Engine) Listen(t Target) (*Listener, error) {
 	l := &Listener{engine: e, target: t, count: count.New(e.config.Total), settings: t.Settings, sessions: map[key]*session{}}
+	l.stats.parent = &e.stats
 	conn, err := e.listen(t)
 	if err != nil {
 		return nil, err

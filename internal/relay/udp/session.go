@@ -62,16 +62,20 @@ func newSession(l *Listener, k key) *session {
 	return s
 }
 
-// start lets datagrams through to an endpoint, the held ones first. It reports false if the endpoint has refused by then,
-// and another is to be tried.
+// start lets datagrams through to an endpoint, the held ones first. It reports false if the endpoint has left or refused by
+// then, and another is to be tried.
 func (s *session) start(to link) bool {
-	if now := s.enter(to); now != open {
+	now, left := opening, !s.listener.keeps(to.endpoint)
+	if !left {
+		now = s.enter(to)
+	}
+	if now != open {
 		_ = to.conn.Close() // nothing more is sent by it
-		s.abandon(to.endpoint, now == opening)
+		s.abandon(to.endpoint, now == opening && !left)
 		return now == ended
 	}
 	s.listener.running.Go(s.answers)
-	if s.lost() { // it left while it was being connected
+	if s.lost() { // it left since, and was not among the sessions that were looked at
 		s.end(EndpointGone)
 	}
 	return true
@@ -122,7 +126,7 @@ func (s *session) forward(whole []byte, size int) bool {
 	err := datagram.Send(s.raw, whole)
 	switch {
 	case err == nil:
-		s.listener.stats.in.Add(1)
+		s.listener.stats.passIn()
 		s.listener.count.In(size, true)
 	case refuses(err):
 		return false
@@ -178,7 +182,7 @@ func (s *session) answer(payload []byte) {
 		s.listener.stats.drop(dropOf(err))
 		return
 	}
-	s.listener.stats.out.Add(1)
+	s.listener.stats.passOut()
 	s.listener.count.Out(len(payload), true)
 }
 
@@ -236,8 +240,8 @@ func (s *session) end(why Ending) {
 	l := s.listener
 	l.forget(s)
 	l.engine.limits.release(s)
-	l.stats.dropped[Refused].Add(uint64(lost))
-	l.stats.ended[why].Add(1)
+	l.stats.dropAll(Refused, lost)
+	l.stats.end(why)
 	if was == open {
 		_ = s.conn.Close() // what it could tell is of no use any more
 		l.target.Picker.End(s.endpoint)

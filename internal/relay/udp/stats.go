@@ -47,7 +47,7 @@ const (
 	EndpointRefused
 	// EndpointGone: it is not in the list any more, and does not drain.
 	EndpointGone
-	// NotOpened: the reasons are in the Target's Counter.
+	// NotOpened: the reasons are in [Listener.Counts].
 	NotOpened
 	// Closed: with its Listener.
 	Closed
@@ -60,35 +60,66 @@ func (e Ending) String() string {
 	return [...]string{"idle", "displaced", "endpoint refused", "endpoint gone", "not opened", "closed"}[e]
 }
 
-// Stats are a Listener's numbers at one moment, beside those of its Target's Counter.
+// Stats are numbers of datagrams and sessions at one moment, beside those of [Listener.Counts].
 type Stats struct {
 	In, Out uint64 // datagrams to endpoints, and to clients
 	Dropped [Drops]uint64
 	Ended   [Endings]uint64
 }
 
+// counters count for a Listener, and for what it is a part of.
 type counters struct {
+	parent  *counters
 	in, out atomic.Uint64
 	dropped [Drops]atomic.Uint64
 	ended   [Endings]atomic.Uint64
 }
 
-func (c *counters) drop(d Drop) { c.dropped[d].Add(1) }
+func (c *counters) passIn() {
+	for ; c != nil; c = c.parent {
+		c.in.Add(1)
+	}
+}
+
+func (c *counters) passOut() {
+	for ; c != nil; c = c.parent {
+		c.out.Add(1)
+	}
+}
+
+func (c *counters) drop(d Drop) { c.dropAll(d, 1) }
+
+func (c *counters) dropAll(d Drop, n int) {
+	for ; c != nil; c = c.parent {
+		c.dropped[d].Add(uint64(n))
+	}
+}
+
+func (c *counters) end(why Ending) {
+	for ; c != nil; c = c.parent {
+		c.ended[why].Add(1)
+	}
+}
+
+func (c *counters) stats() Stats {
+	s := Stats{In: c.in.Load(), Out: c.out.Load()}
+	for i := range s.Dropped {
+		s.Dropped[i] = c.dropped[i].Load()
+	}
+	for i := range s.Ended {
+		s.Ended[i] = c.ended[i].Load()
+	}
+	return s
+}
 
 // Counts are the sessions, as connections, and their bytes.
 func (l *Listener) Counts() count.Counts { return l.count.Counts() }
 
 // Stats are the numbers now.
-func (l *Listener) Stats() Stats {
-	s := Stats{In: l.stats.in.Load(), Out: l.stats.out.Load()}
-	for i := range s.Dropped {
-		s.Dropped[i] = l.stats.dropped[i].Load()
-	}
-	for i := range s.Ended {
-		s.Ended[i] = l.stats.ended[i].Load()
-	}
-	return s
-}
+func (l *Listener) Stats() Stats { return l.stats.stats() }
+
+// Stats are the numbers of all Listeners that ever were, together.
+func (e *Engine) Stats() Stats { return e.stats.stats() }
 
 // refuses reports that an endpoint's machine, or one on the way, has answered an earlier datagram with an error of ICMP.
 func refuses(err error) bool {
