@@ -151,7 +151,6 @@ func TestForeign(t *testing.T) {
 		{Name: at(ipvs.TCP, "10.99.0.1:80"), Scheduler: "rr"},       // excluded, though on the device
 		{Name: ipvs.Name{Addr: netip.IPv4Unspecified(), Mark: 1}, Scheduler: "rr"},
 	}
-	w.inner.marks[plan.PortID{}] = 1 // ours begin with another
 	kubeProxys := []ipvs.Server{
 		{Name: at(ipvs.TCP, "10.96.7.7:80"), Scheduler: "rr"},
 		{Name: at(ipvs.UDP, "192.168.10.11:30053"), Scheduler: "rr"},
@@ -175,6 +174,17 @@ func TestForeign(t *testing.T) {
 			t.Errorf("the kernel has\n%s", join(w.dump()))
 		}
 	}
+	check()
+	foreign = append(foreign, ipvs.Server{Name: at(ipvs.TCP, "192.168.10.11:31000"), Scheduler: "wlc"}) // somebody's, later
+	must(t, w.kernel.Add(foreign[4]))
+	must(t, w.AddDestination(foreign[4].Name, ipvs.Destination{AddrPort: netip.MustParseAddrPort("10.244.9.9:80"), Weight: 1}))
+	w.change(web(5))
+	w.apply(backend.Request{Recheck: true})
+	w.restart()
+	w.apply(backend.Request{})
+	w.change(noWeb())
+	w.apply(backend.Request{})
+	w.apply(backend.Request{Recheck: true})
 	check()
 	if got := w.links[DeviceName]; len(got) != 1 || !got[netip.MustParsePrefix("10.99.0.1/32")] {
 		t.Errorf("addresses %v", got)

@@ -258,6 +258,9 @@ func (s settings) Set(key, value string) (bool, error) {
 	return changed, nil
 }
 
+// firstMark is the first of the rules' marks.
+const firstMark = 8193
+
 // rules are an inner mode that writes nothing, and notes what it is told.
 type rules struct {
 	marks map[plan.PortID]uint32
@@ -314,7 +317,7 @@ func (r *ruleset) Mark(id plan.PortID) (uint32, bool) {
 		return 0, false
 	}
 	if r.marks[id] == 0 {
-		r.marks[id] = uint32(len(r.marks) + 1)
+		r.marks[id] = firstMark + uint32(len(r.marks))
 	}
 	return r.marks[id], true
 }

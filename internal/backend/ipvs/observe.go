@@ -75,7 +75,7 @@ func (b *Backend) observe(ctx context.Context) (*state, error) {
 		}
 		s.put(serverOf(all[i].Name), h)
 	}
-	s.claim(b.opts.ExcludeCIDRs)
+	s.claim(b.opts.ExcludeCIDRs, !b.begun)
 	return s, nil
 }
 

@@ -73,15 +73,25 @@ func (s *state) remove(at Server) {
 const firstNodePort, lastNodePort = 30000, 32767
 
 // claim decides which virtual servers are for us to remove. Those of ours are signed. Those at an address of the device
-// are as well, whoever made them; and so are those that kube-proxy has made for node ports, where there is the device
-// that it makes, too: at ports from the range of node ports, at addresses that are the node's. What is excluded is let
-// alone.
-func (s *state) claim(excluded []netip.Prefix) {
+// are as well, whoever made them. Where kube-proxy was before us, so that there is its device and nothing signed, those
+// are that it has made for node ports: at ports from their range. What is excluded is let alone.
+func (s *state) claim(excluded []netip.Prefix, first bool) {
+	inherits := first && s.device && !s.isSigned()
 	for at, h := range s.servers {
 		_, bound := s.addrs[at.Addr]
-		nodePort := s.device && at.Mark == 0 && at.Port >= firstNodePort && at.Port <= lastNodePort && !h.elsewise()
+		nodePort := inherits && at.Mark == 0 && at.Port >= firstNodePort && at.Port <= lastNodePort && !h.elsewise()
 		h.ours = (h.signed || bound || nodePort) && !isExcluded(at, excluded)
 	}
+}
+
+// isSigned reports whether a virtual server of ours is there.
+func (s *state) isSigned() bool {
+	for _, h := range s.servers {
+		if h.signed {
+			return true
+		}
+	}
+	return false
 }
 
 // frontend is what a virtual server of ours stands for: a node port, if its address is not the device's.
