@@ -2,6 +2,7 @@ package userspace
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -72,7 +73,9 @@ func (b *Backend) Apply(ctx context.Context, rules backend.Ruleset, req backend.
 	r := rules.(*Ruleset)
 	b.takeOver(r)
 	r.retry(req.Hold)
-	b.listen(r)
+	if err := b.listen(r); err != nil {
+		return backend.Result{}, err
+	}
 	inner := req
 	inner.Hold = without(req.Hold, r.refused)
 	result, err := b.deps.Rules.Apply(ctx, r.inner, inner)
@@ -92,28 +95,33 @@ func (b *Backend) Apply(ctx context.Context, rules backend.Ruleset, req backend.
 	return result, err
 }
 
-// listen tells the proxy of lists that are new or changed. Where it cannot listen, the rules follow.
-func (b *Backend) listen(r *Ruleset) {
+// listen tells the proxy of lists that are new or changed. Where it cannot listen, the rules follow; but not if it has
+// stopped for good, since then the rules are the next process's.
+func (b *Backend) listen(r *Ruleset) error {
 	for {
-		moved := b.put(r)
-		if len(moved) == 0 {
-			return
+		moved, err := b.put(r)
+		if len(moved) == 0 || err != nil {
+			return err
 		}
 		r.remap(false, moved)
 	}
 }
 
 // put tells the proxy of all targets that are pending, and returns the Service ports of those that it cannot have.
-func (b *Backend) put(r *Ruleset) (moved []plan.PortID) {
+func (b *Backend) put(r *Ruleset) (moved []plan.PortID, err error) {
 	for _, t := range r.unheard() {
+		err := b.deps.Relay.Put(t)
+		if errors.Is(err, relay.ErrStopped) {
+			return nil, err
+		}
 		delete(r.pending, t.Key)
 		delete(b.leaving, t.Key)
-		if err := b.deps.Relay.Put(t); err != nil {
+		if err != nil {
 			r.elsewhere(t.Key, err)
 			moved = append(moved, t.Key.Port)
 		}
 	}
-	return moved
+	return moved, nil
 }
 
 // close ends listeners that no rule has led to for a while, save of Service ports that the kernel may still have as they were.

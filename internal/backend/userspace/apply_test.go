@@ -123,6 +123,25 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// A proxy that has given its sockets away is no reason to refuse clients: the rules stay for the process that has them.
+func TestStoppedProxyLeavesTheRules(t *testing.T) {
+	w := newWorld(t, DefaultOptions())
+	w.update(service("web", 1, model.TCP, []int{5}))
+	w.apply(backend.Request{})
+	w.proxy.stopped = true
+	w.update(service("web", 1, model.TCP, []int{6}))
+	w.update(service("api", 2, model.TCP, []int{6}))
+	before := w.inner.updates
+	for range 2 {
+		if _, err := w.backend.Apply(t.Context(), w.rules, backend.Request{}); !errors.Is(err, relay.ErrStopped) {
+			t.Errorf("%v, want %v", err, relay.ErrStopped)
+		}
+	}
+	if w.inner.led[idOf("api", model.TCP)] != nil || w.inner.updates != before {
+		t.Error("the rules changed")
+	}
+}
+
 // A port that some other program has is passed over, and the rules lead to the next.
 func TestTakesTheNextPort(t *testing.T) {
 	w := newWorld(t, DefaultOptions())

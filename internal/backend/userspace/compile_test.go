@@ -12,6 +12,7 @@ import (
 	"sluice/internal/backend"
 	"sluice/internal/model"
 	"sluice/internal/plan"
+	"sluice/internal/plan/flows"
 	"sluice/internal/relay"
 	"sluice/internal/testkit/gen"
 )
@@ -140,6 +141,31 @@ func TestDrainingTargets(t *testing.T) {
 			t.Errorf("list %d (-want +got):\n%s", l, diff)
 		}
 	}
+}
+
+// A client outside that came by the list of all nodes does not stay there when policy Local holds it to this node's: its
+// entry of connection tracking leads to the other list's port now.
+func TestPolicyMovesClientsOfUDP(t *testing.T) {
+	w := newWorld(t, DefaultOptions())
+	w.update(service("dns", 1, model.UDP, []int{5, -6}))
+	id := idOf("dns", model.UDP)
+	flow := func(client, to string) flows.Flow {
+		return flows.Flow{
+			Client: netip.MustParseAddrPort(client), To: netip.MustParseAddrPort(to), Server: w.rules.mapped.Ports[id].Cluster[0].AddrPort,
+		}
+	}
+	outside, pod := flow("203.0.113.77:4000", "192.168.10.11:30001"), flow("10.244.0.9:4000", "10.96.0.1:80")
+	want := func(f flows.Flow, want flows.Reason) {
+		t.Helper()
+		if got := new(flows.History).Stale(w.rules.mapped, f); got != want {
+			t.Errorf("%v: %q, want %q", f, got, want)
+		}
+	}
+	want(outside, flows.Fresh)
+	want(pod, flows.Fresh)
+	w.update(service("dns", 1, model.UDP, []int{5, -6}, local))
+	want(outside, flows.EndpointGone)
+	want(pod, flows.Fresh)
 }
 
 // A node port that comes later has precedence: the list of whoever had that port moves.

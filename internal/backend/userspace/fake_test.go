@@ -78,12 +78,15 @@ type relayed struct {
 	taken   map[uint16]bool
 	broken  error
 	dropped bool
+	stopped bool
 	puts    int
 }
 
 func (p *relayed) Put(t relay.Target) error {
 	p.puts++
 	switch {
+	case p.stopped:
+		return relay.ErrStopped
 	case p.broken != nil:
 		return &relay.BindError{Key: t.Key, Listen: t.Listen, Err: p.broken}
 	case p.taken[t.Listen.Port()] && p.targets[t.Key].Listen != t.Listen:
