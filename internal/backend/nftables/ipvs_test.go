@@ -204,7 +204,7 @@ func TestPacketsThroughIPVS(t *testing.T) {
 func (v virtual) reaches(host string, d lab.Dial, endpoints, sees string) {
 	v.t.Helper()
 	want := map[netip.Addr]bool{}
-	for _, e := range strings.Fields(endpoints) {
+	for e := range strings.FieldsSeq(endpoints) {
 		four := map[string]string{"1.5": "10.244.1.5", "2.5": "10.244.2.5", "10.11": "192.168.10.11"}
 		six := map[string]string{"1.5": "fd00:244:0:1::5", "2.5": "fd00:244:0:2::5", "10.11": "fd00:10::11"}
 		want[netip.MustParseAddr([]map[string]string{four, six}[model.FamilyOf(d.To.Addr())][e])] = true
