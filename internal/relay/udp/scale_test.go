@@ -46,7 +46,7 @@ func dialFrom(t testing.TB, from string, to netip.AddrPort) *net.UDPConn {
 func TestCostOfSessions(t *testing.T) {
 	for _, sessions := range []int{1000, 10_000} {
 		t.Run(fmt.Sprint(sessions), func(t *testing.T) {
-			e := newEngine(t, Config{Sessions: sessions, PerClient: sessions})
+			e := newEngine(t, Config{Now: newClock().now, Sessions: sessions, PerClient: sessions}) // none ends for being silent
 			s := serve(t, "a", "127.0.0.1")
 			l := listen(t, e, "0.0.0.0", s.addr())
 			client := bind(t, "127.0.0.1")

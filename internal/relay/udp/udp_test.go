@@ -220,6 +220,10 @@ func TestSizes(t *testing.T) {
 func TestAnswersComeFromTheRightAddress(t *testing.T) {
 	e := newEngine(t, Config{})
 	run(t, "ip addr replace fd00::5/128 dev lo nodad")
+	eventually(t, "the kernel has made the route to it, which it does a moment later", func() bool {
+		out, _ := exec.Command("ip", "route", "get", "fd00::5").Output()
+		return strings.HasPrefix(string(out), "local fd00::5 ")
+	})
 	run(t, "ip addr replace 10.1.2.3/32 dev lo")
 	v4 := listen(t, e, "0.0.0.0", serve(t, "a", "127.0.0.1").addr())
 	v6 := listen(t, e, "::", serve(t, "a", "::1").addr())
