@@ -53,15 +53,8 @@ type rig struct {
 // address.
 func newRig(t *testing.T, m scenario.Mode) *rig {
 	t.Helper()
-	r := &rig{T: t, Lab: scenario.Up(t, lab.Reference()), mode: m, planner: plan.NewPlanner(plan.Config{
-		NodeName: "node-a", ClusterCIDRs: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("fd00:244::/56")},
-		LocalhostNodePorts: true,
-	})}
+	r := &rig{T: t, Lab: scenario.Up(t, lab.Reference()), mode: m, planner: newPlanner()}
 	r.run(r.Node(), "sysctl", "-q", "-w", "net.ipv4.conf.all.rp_filter=1")
-	r.planner.SetHost(plan.Host{Addresses: sample.Addrs("192.168.10.11", "fd00:10::11")})
-	r.planner.Update(model.Delta{Nodes: map[string]*model.Node{
-		"node-a": {Name: "node-a", InternalIPs: sample.Addrs("192.168.10.11", "fd00:10::11")},
-	}})
 	err := r.Node().Do(func() (err error) {
 		r.backend, err = m.InKernel(t, r.Node())
 		return err
@@ -71,6 +64,19 @@ func newRig(t *testing.T, m scenario.Mode) *rig {
 	}
 	r.rules = r.backend.Compile(r.planner.Plan())
 	return r
+}
+
+// newPlanner plans for node-a of the reference lab.
+func newPlanner() *plan.Planner {
+	p := plan.NewPlanner(plan.Config{
+		NodeName: "node-a", ClusterCIDRs: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("fd00:244::/56")},
+		LocalhostNodePorts: true,
+	})
+	p.SetHost(plan.Host{Addresses: sample.Addrs("192.168.10.11", "fd00:10::11")})
+	p.Update(model.Delta{Nodes: map[string]*model.Node{
+		"node-a": {Name: "node-a", InternalIPs: sample.Addrs("192.168.10.11", "fd00:10::11")},
+	}})
+	return p
 }
 
 // change brings the node up to date with changed objects.
