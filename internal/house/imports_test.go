@@ -38,6 +38,12 @@ var rules = []rule{
 		because: "the plan is a pure function of the model; every backend and every test leans on that",
 	},
 	{
+		who:     []string{"internal/relay/pick"},
+		mayNot:  append([]string{"sluice", "net", "os", "log"}, kernelWays...),
+		but:     []string{"net/netip", "sluice/internal/model", "sluice/internal/plan"},
+		because: "who is chosen depends on what was told, so that every choice can be tried again",
+	},
+	{
 		who:     []string{"internal/kernel"},
 		mayNot:  []string{"sluice"},
 		but:     []string{"sluice/internal/kernel"},
