@@ -8,6 +8,7 @@ import (
 	"sluice/internal/model"
 	"sluice/internal/plan"
 	"sluice/internal/relay"
+	"sluice/internal/relay/udp"
 	"sluice/internal/testkit/nstest"
 )
 
@@ -71,6 +72,9 @@ func TestNodePortsAtLocalhost(t *testing.T) {
 			})
 		}
 	}
+	until(t, "each datagram of 60 clients is counted, and its answer", func() bool {
+		return s.Stats().Datagrams == udp.Stats{In: 60, Out: 60}
+	})
 }
 
 // wantTurns wants each endpoint to have its share, and to see the node as its client.
