@@ -54,7 +54,7 @@ func (m machine) arguments() []string {
 		"-accel", "tcg,thread=multi", "-smp", "2", "-m", strconv.Itoa(m.memory), "-cpu", "max",
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
 		"-kernel", m.kernel, "-initrd", m.initramfs,
-		"-append", "console=ttyS0 quiet panic=-1 oops=panic softlockup_panic=1 hung_task_panic=1 mitigations=off",
+		"-append", "console=ttyS0 panic=-1 oops=panic softlockup_panic=1 hung_task_panic=1 mitigations=off",
 		"-serial", "file:" + m.console,
 		"-device", "virtio-rng-pci",
 		"-device", "virtio-serial-pci",

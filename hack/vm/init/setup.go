@@ -35,9 +35,22 @@ func mountAll() error {
 	return nil
 }
 
+var drivers = []string{"virtio_pci", "virtio_console", "virtio_rng"}
+
+// schedulers are those that the kernel, at least to 6.1, cannot safely load by itself: it asks for them with the lock of
+// ip_vs held, they wait for the lock of all namespaces, and whoever removes a namespace holds that and waits for the first.
+// From then on no namespace can be made or removed.
+var schedulers = []string{"ip_vs_lblc", "ip_vs_lblcr"}
+
+// stuck is how many seconds a process may wait within the kernel before that takes it for a fault of its own, and panics.
+const stuck = "30"
+
 // setUp loads the drivers of this machine, and gives it a name and a loopback.
 func setUp() error {
-	if err := modprobe("virtio_pci", "virtio_console", "virtio_rng"); err != nil {
+	if err := modprobe(append(drivers, schedulers...)...); err != nil {
+		return err
+	}
+	if err := os.WriteFile("/proc/sys/kernel/hung_task_timeout_secs", []byte(stuck), 0); err != nil {
 		return err
 	}
 	if err := unix.Sethostname([]byte("vm")); err != nil {
