@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 	"testing"
+	"time"
 
 	"sluice/internal/backend"
 	"sluice/internal/kernel/iptexec"
@@ -162,7 +163,7 @@ var closedHost = []flow{
 func dial(t *testing.T, l *lab.Lab, flows []flow) {
 	t.Helper()
 	for _, f := range flows {
-		d := lab.Dial{To: netip.MustParseAddrPort(f.to), Protocol: model.TCP}
+		d := lab.Dial{To: netip.MustParseAddrPort(f.to), Protocol: model.TCP, Timeout: patience(f.want)}
 		from := l.Node()
 		if f.from != "" {
 			d.From = netip.MustParseAddr(f.from)
@@ -172,6 +173,15 @@ func dial(t *testing.T, l *lab.Lab, flows []flow) {
 			t.Errorf("%q → %s: %v, %v; want %v", f.from, f.to, got, err, f.want)
 		}
 	}
+}
+
+// patience is how long to wait for what is wanted: an answer comes sooner or later, also on a machine that is busy. Silence
+// has to be waited for; 0 is the lab's own time for it.
+func patience(want plan.Action) time.Duration {
+	if want == plan.Drop {
+		return 0
+	}
+	return 20 * time.Second
 }
 
 // bind gives the node the addresses that are on the interface of ipvs.
