@@ -82,6 +82,23 @@ func TestRefusingEndpointIsLeft(t *testing.T) {
 	}
 }
 
+// An answer ends the mark of an endpoint that has failed before.
+func TestAnswerEndsAMark(t *testing.T) {
+	e := newEngine(t, Config{Now: newClock().now})
+	a, b := serve(t, "a", "127.0.0.1").addr(), serve(t, "b", "127.0.0.1").addr()
+	l := listen(t, e, "127.0.0.1", a)
+	l.target.Picker.Failed(a)
+	expect(t, dial(t, l.Addr()), "a?") // there is no other
+	l.target.Picker.Set(listOf([]netip.AddrPort{a, b}), model.BalanceDefault, 0)
+	got := map[string]bool{}
+	for range 2 {
+		got[string(ask(t, dial(t, l.Addr()), []byte("?")))] = true
+	}
+	if !got["a?"] || !got["b?"] {
+		t.Errorf("two clients were answered by %v, want both endpoints", got)
+	}
+}
+
 // The refusal of an earlier datagram may be told to who sends the next: that one is not lost.
 func TestRefusalToldToTheSender(t *testing.T) {
 	e := newEngine(t, Config{})
