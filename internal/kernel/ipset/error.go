@@ -16,6 +16,7 @@ var (
 	ErrFull        = errors.New("the set is full")
 	ErrUnknownType = errors.New("the kernel has no sets of this type")
 	ErrMismatch    = errors.New("the sets are not of one type")
+	ErrAbsent      = errors.New("the kernel has no ipset")
 )
 
 // typeFull is IPSET_ERR_HASH_FULL, the first of the errors that are of a type's own.

@@ -2,8 +2,10 @@ package ipset
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net/netip"
+	"syscall"
 
 	"github.com/mdlayher/netlink"
 	"github.com/vishvananda/netlink/nl"
@@ -11,9 +13,12 @@ import (
 )
 
 // List reads all sets with their entries. One that others change meanwhile may be read in part as it was and in part as
-// it is.
+// it is. It fails with [ErrAbsent] in a kernel without ipset.
 func (c *Conn) List() (sets []Set, err error) {
 	messages, err := c.request(nl.IPSET_CMD_LIST, "", nil)
+	if errors.Is(err, syscall.EINVAL) { // what nfnetlink says for a part that it does not have
+		return nil, &Error{Op: "list", Set: "all sets", Err: ErrAbsent}
+	}
 	if err != nil {
 		return nil, wrap("list", "all sets", err)
 	}

@@ -17,8 +17,6 @@ import (
 
 // Tables are one family's tables in a kernel, as one variant of the iptables programs sees them.
 type Tables interface {
-	// Probe reads the smallest table, to see whether there are any; if not, the error is [ErrNoFamily].
-	Probe(ctx context.Context) error
 	// Save is what iptables-save prints.
 	Save(ctx context.Context) ([]byte, error)
 	// Restore gives text to iptables-restore --noflush. It waits for others that write at the same time.
@@ -90,8 +88,12 @@ func (p programs) Generation() (uint32, bool, error) {
 	return number, err == nil, err
 }
 
+// ErrNoSets occurs when the kernel has no ipset. Then there are no rules of this form, either.
+var ErrNoSets = errors.New("the kernel has no sets for rules of iptables")
+
 // System is the Deps of this network namespace: the tables of the variant that is wanted or, if that is "", of the one
-// that this node uses; those of the other, if it is installed; and the sets. It fails where the kernel has no ipset.
+// that this node uses; those of the other, if it is installed; and the sets. Families that the kernel lacks are left out;
+// if it lacks both the error is [ErrNoFamily]. It is [ErrNoSets] where there is no ipset.
 func System(ctx context.Context, want iptexec.Variant) (d Deps, used iptexec.Variant, err error) {
 	tools, err := iptexec.Choose(ctx, want)
 	if err != nil {
@@ -102,14 +104,27 @@ func System(ctx context.Context, want iptexec.Variant) (d Deps, used iptexec.Var
 	if err != nil && !errors.Is(err, iptexec.ErrNotInstalled) {
 		return d, "", err
 	}
+	errs := []error{probeSets()}
 	for _, f := range model.Families {
-		d.Tables[f] = programs{tools, families[f]}
-		if others != nil {
-			d.Others = append(d.Others, Other{fmt.Sprintf("%s (%s)", f, other), programs{others, families[f]}})
+		ours := programs{tools, families[f]}
+		switch err := ours.Probe(ctx); {
+		case err == nil:
+			d.Tables[f] = ours
+		case !errors.Is(err, ErrNoFamily):
+			errs = append(errs, err)
+		}
+		if others == nil {
+			continue
+		}
+		if theirs := (programs{others, families[f]}); !errors.Is(theirs.Probe(ctx), ErrNoFamily) {
+			d.Others = append(d.Others, Other{fmt.Sprintf("%s (%s)", f, other), theirs})
 		}
 	}
+	if d.Tables == [2]Tables{} {
+		errs = append(errs, ErrNoFamily)
+	}
 	d.Sets = openSets
-	return d, tools.Variant, probeSets()
+	return d, tools.Variant, errors.Join(errs...)
 }
 
 func openSets() (Sets, error) {
@@ -127,6 +142,9 @@ func probeSets() error {
 		return err
 	}
 	_, err = c.List()
+	if errors.Is(err, ipset.ErrAbsent) {
+		err = fmt.Errorf("%w: %w", ErrNoSets, err)
+	}
 	return errors.Join(err, c.Close())
 }
 
