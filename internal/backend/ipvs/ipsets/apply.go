@@ -22,6 +22,8 @@ type Backend struct {
 	opts Options
 	deps Deps
 
+	gauges [2]*gauge // by family; nil: there is none
+
 	mu    sync.Mutex // guards what follows
 	sides [2]*side   // by family; nil: the family is left out
 	began bool       // there was an Apply
@@ -49,7 +51,8 @@ func New(opts Options, deps Deps) *Backend {
 	b := &Backend{opts: opts, deps: deps}
 	for f, t := range deps.Tables {
 		if t != nil {
-			b.sides[f] = &side{family: model.Family(f), tables: t, held: map[string]map[string]bool{}}
+			b.gauges[f] = &gauge{tables: t}
+			b.sides[f] = &side{family: model.Family(f), tables: t, held: map[string]map[string]bool{}, gauge: b.gauges[f]}
 		}
 	}
 	return b
@@ -153,6 +156,7 @@ func (s *side) apply(ctx context.Context, conn Sets, f *family, req backend.Requ
 	}
 	if err := s.applyRules(ctx, f, req, total); err != nil {
 		s.wrote = nil
+		s.gauge.known.Store(nil)
 		return err
 	}
 	return s.destroyStale(conn, f, total)
@@ -285,6 +289,7 @@ func (s *side) applyRules(ctx context.Context, f *family, req backend.Request, t
 		return err
 	}
 	if s.wrote == f.tables && !req.Recheck && (!tells || number == s.generation) {
+		s.gauge.publish(s.family, s.wrote, nil)
 		return nil
 	}
 	have, err := readRules(ctx, s.tables)
@@ -302,6 +307,7 @@ func (s *side) applyRules(ctx context.Context, f *family, req backend.Request, t
 	}
 	// A generation that is from before our own transaction makes the next Apply read once more, and see who wrote.
 	s.wrote, s.generation = f.tables, number
+	s.gauge.publish(s.family, s.wrote, d)
 	total.Written += d.size()
 	return nil
 }
@@ -316,6 +322,9 @@ func (s *side) restore(ctx context.Context, d delta) (delta, error) {
 			return d, nil
 		}
 		err := s.tables.Restore(ctx, d.text())
+		if d["filter"].writes(chainForwarding) && err == nil {
+			s.gauge.rewritten()
+		}
 		refused, ok := errors.AsType[*iptexec.RestoreError](err)
 		if !ok {
 			return d, err

@@ -25,6 +25,7 @@ func (b *Backend) Cleanup(ctx context.Context) error {
 	for _, s := range b.sides {
 		if s != nil {
 			s.known, s.wrote = false, nil
+			s.gauge.known.Store(nil)
 		}
 	}
 	return errors.Join(append(errs, b.cleanupSets())...)

@@ -24,6 +24,8 @@ type Tables interface {
 	// Generation is a number that every change of any table, by anyone, makes another. It is not known of the legacy
 	// variant.
 	Generation() (number uint32, known bool, err error)
+	// Packets tells how many packets each rule of a chain has matched, in order.
+	Packets(ctx context.Context, table, chain string) ([]uint64, error)
 }
 
 // Sets are the sets of a kernel, as an [ipset.Conn] has them.
@@ -90,6 +92,11 @@ func (p programs) Generation() (uint32, bool, error) {
 
 // ErrNoSets occurs when the kernel has no ipset. Then there are no rules of this form, either.
 var ErrNoSets = errors.New("the kernel has no sets for rules of iptables")
+
+// Packets asks the program.
+func (p programs) Packets(ctx context.Context, table, chain string) ([]uint64, error) {
+	return p.Tools.Packets(ctx, p.family, table, chain)
+}
 
 // System is the Deps of this network namespace: the tables of the variant that is wanted or, if that is "", of the one
 // that this node uses; those of the other, if it is installed; and the sets. Families that the kernel lacks are left out;
@@ -202,4 +209,5 @@ type side struct {
 	// wrote are the rules that were last written; nil: none, or who knows. Then generation was that of the tables.
 	wrote      *rules.Ruleset
 	generation uint32
+	gauge      *gauge
 }
