@@ -17,6 +17,7 @@ import (
 	"sluice/internal/model"
 	"sluice/internal/plan"
 	"sluice/internal/reconcile"
+	"sluice/internal/relay/localhost"
 )
 
 // Daemon keeps this kernel as a cluster, or as manifests, say.
@@ -69,6 +70,7 @@ type daemon struct {
 	metrics *metrics.Metrics
 	links   *link.Handle
 	checks  *health.Server
+	local   *localhost.Server
 	ports   ports
 	atStart config.Config
 	events  chan reconcile.Event
@@ -133,6 +135,7 @@ func (d *daemon) run(ctx context.Context, first *engine, planner *plan.Planner) 
 	d.checks.Tell = func(service model.Name, reason, note string) {
 		d.source.tell(event{service: service, warning: true, reason: reason, action: "Listen", note: note})
 	}
+	d.local = d.newLocalhost()
 	d.ports = d.newPorts(answers)
 	d.board.planned(planner.Plan(), plan.Changes{})
 	d.board.read(d.warned())
@@ -140,6 +143,7 @@ func (d *daemon) run(ctx context.Context, first *engine, planner *plan.Planner) 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { d.work(ctx, first, planner); return nil })
 	group.Go(func() error { d.checks.Run(ctx); return nil })
+	group.Go(func() error { d.local.Run(ctx); return nil })
 	group.Go(func() error { return d.ports.health.Run(ctx) })
 	group.Go(func() error { return d.ports.metrics.Run(ctx) })
 	group.Go(func() error { return d.links.WatchAddresses(ctx, func() { d.hostChanged(ctx) }) })

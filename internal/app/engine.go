@@ -109,7 +109,7 @@ func (d *daemon) runEngine(ctx context.Context, e *succession, planner *plan.Pla
 	loop = reconcile.New(reconcile.Config{
 		SyncPeriod: e.config.SyncPeriod, MinSyncPeriod: e.config.MinSyncPeriod,
 		Backend: e.backend, Planner: planner, After: e.loop, Told: d.warned(), Sweep: sweep, Stands: func() { close(stands) },
-		Planned: d.planned, Refused: d.refused, Observer: d.metrics, Log: d.Log.Logger,
+		Planned: d.planned, Refused: d.refused, Observer: observer{d.metrics, d.local}, Log: d.Log.Logger,
 	})
 	d.metrics.SetMode(e.name())
 	d.metrics.Ask(d.metricsSource(e.engine, loop))
@@ -152,6 +152,7 @@ func (d *daemon) refused(port plan.PortID, why error) {
 // planned passes a change of the plan on to all that follow it.
 func (d *daemon) planned(p *plan.Plan, changes plan.Changes) {
 	d.checks.Update(p, changes)
+	d.local.Update(p, changes)
 	d.board.planned(p, changes)
 	d.metrics.Planned(changes)
 }

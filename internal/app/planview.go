@@ -7,6 +7,7 @@ import (
 
 	"sluice/internal/model"
 	"sluice/internal/plan"
+	"sluice/internal/relay"
 )
 
 // planView is a plan as it is printed.
@@ -130,6 +131,9 @@ func viewNodePorts(f model.Family, n plan.NodePorts) (s []string) {
 	}
 	if n.Loopback {
 		s = append(s, "127.0.0.0/8")
+	}
+	if n.Proxied {
+		s = append(s, relay.Loopback(f).String()+" by a proxy")
 	}
 	return s
 }

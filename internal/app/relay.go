@@ -22,14 +22,15 @@ type relayOfDaemon struct {
 	inherited map[relay.Key]uint16
 }
 
-// open is the proxy, and where the one before it listened.
-func (r *relayOfDaemon) open(c config.Userspace) (*relay.Server, map[relay.Key]uint16, error) {
+// open is the proxy, and where the one before it listened. A new one takes over what the daemon before has of the sockets
+// that are wanted; the others serve until this one's rules stand.
+func (r *relayOfDaemon) open(c config.Userspace, wanted sockets) (*relay.Server, map[relay.Key]uint16, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.server != nil {
 		return r.server, r.inherited, nil
 	}
-	sockets, err := r.before.sockets()
+	sockets, err := r.before.sockets(wanted)
 	if err != nil {
 		r.log.Warn("the sockets of the sluice that ran here are not taken over, so clients may be refused for a moment", "error", err)
 	}
@@ -81,14 +82,14 @@ func (r *relayOfDaemon) ports() map[relay.Key]uint16 {
 	return r.server.Ports()
 }
 
-// export gives the listening sockets away.
-func (r *relayOfDaemon) export() ([]relay.Socket, error) {
+// export gives listening sockets away.
+func (r *relayOfDaemon) export(wanted sockets) ([]relay.Socket, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.server == nil {
 		return nil, nil
 	}
-	return r.server.Export()
+	return r.server.ExportOnly(wanted.match)
 }
 
 // end waits until all that is being relayed has ended, or cuts it off when ctx ends.

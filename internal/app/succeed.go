@@ -17,8 +17,9 @@ import (
 )
 
 // A daemon can take the place of one that runs. That one stops to write rules, lets go of the network namespace, and
-// serves on by its proxy. If this one has a proxy too, it takes the other's listening sockets. When the rules of this one
-// stand, the other stops to listen, and ends with the connections that it relays. So nobody is refused in between.
+// serves on by its proxy. If this one has a proxy too, it takes those of the other's listening sockets that it needs. When
+// the rules of this one stand, the other stops to listen, and ends with the connections that it relays. So nobody is refused
+// in between.
 
 // errSucceeded is why a daemon ends that another one follows.
 var errSucceeded = errors.New("another sluice takes this one's place")
@@ -26,11 +27,18 @@ var errSucceeded = errors.New("another sluice takes this one's place")
 // leaveTime is how long a daemon may take to stop its parts and let go of the network namespace, or to hand over.
 const leaveTime = 30 * time.Second
 
-// What two daemons tell each other, a byte each.
+// letGone is the byte by which the daemon before tells that it has let go.
+const letGone = 'g'
+
+// sockets are those that the daemon after wants, and the byte by which it asks for them.
+type sockets byte
+
 const (
-	letGone   = 'g' // the one before has let go
-	toHandOut = 's' // the one after wants the sockets
+	redirected sockets = 's' // that rules lead to
+	direct     sockets = 'd' // at loopback addresses
 )
+
+func (w sockets) match(k relay.Key) bool { return k.Direct == (w == direct) }
 
 // predecessor is the daemon whose place this one takes. Nil: there was none.
 type predecessor struct{ conn *net.UnixConn }
@@ -79,14 +87,14 @@ type handed struct {
 	Listen netip.AddrPort
 }
 
-// sockets are the listening sockets of the proxy before.
-func (p *predecessor) sockets() ([]relay.Socket, error) {
+// sockets are listening sockets of the proxy before.
+func (p *predecessor) sockets(wanted sockets) ([]relay.Socket, error) {
 	if p == nil {
 		return nil, nil
 	}
 	err := p.conn.SetDeadline(time.Now().Add(leaveTime))
 	if err == nil {
-		_, err = p.conn.Write([]byte{toHandOut})
+		_, err = p.conn.Write([]byte{byte(wanted)})
 	}
 	if err != nil {
 		return nil, err
@@ -99,11 +107,11 @@ func (p *predecessor) sockets() ([]relay.Socket, error) {
 	if err := json.Unmarshal(note, &list); err != nil || len(list) != len(files) {
 		return nil, fmt.Errorf("%d sockets came with a note of %d (%v)", len(files), len(list), err)
 	}
-	sockets := make([]relay.Socket, len(list))
+	all := make([]relay.Socket, len(list))
 	for i, h := range list {
-		sockets[i] = relay.Socket{Key: h.Key, Listen: h.Listen, File: files[i]}
+		all[i] = relay.Socket{Key: h.Key, Listen: h.Listen, File: files[i]}
 	}
-	return sockets, nil
+	return all, nil
 }
 
 // dismiss tells the daemon before that it is not needed any more.
@@ -152,31 +160,31 @@ func (d *daemon) follow(ctx context.Context, next *net.UnixConn) error {
 		if _, err := next.Read(ask[:]); err != nil {
 			return nil // it is there, or has died
 		}
-		if err := d.handOut(next); err != nil {
+		if err := d.handOut(next, sockets(ask[0])); err != nil {
 			return fmt.Errorf("hand sockets over: %w", err)
 		}
 	}
 }
 
-// handOut gives the sockets of the proxy to the daemon that follows.
-func (d *daemon) handOut(next *net.UnixConn) error {
-	sockets, err := d.relay.export()
+// handOut gives sockets of the proxy to the daemon that follows.
+func (d *daemon) handOut(next *net.UnixConn, wanted sockets) error {
+	all, err := d.relay.export(wanted)
 	if err != nil {
 		return err
 	}
-	list, files := make([]handed, len(sockets)), make([]*os.File, len(sockets))
-	for i, s := range sockets {
+	list, files := make([]handed, len(all)), make([]*os.File, len(all))
+	for i, s := range all {
 		list[i], files[i] = handed{s.Key, s.Listen}, s.File
 	}
 	note, err := json.Marshal(list)
 	if err == nil {
 		err = errors.Join(next.SetWriteDeadline(time.Now().Add(leaveTime)), instance.SendFiles(next, note, files))
 	}
-	return errors.Join(err, closeSockets(sockets))
+	return errors.Join(err, closeSockets(all))
 }
 
-func closeSockets(sockets []relay.Socket) (err error) {
-	for _, s := range sockets {
+func closeSockets(all []relay.Socket) (err error) {
+	for _, s := range all {
 		err = errors.Join(err, s.File.Close())
 	}
 	return err

@@ -120,7 +120,7 @@ func (m *userspaceMode) start(ctx context.Context, c config.Config, log *slog.Lo
 	}
 	opts := userspaceOptions(c)
 	var proxy userspace.Relay
-	if proxy, opts.Before, err = m.relay.open(c.Userspace); err != nil {
+	if proxy, opts.Before, err = m.relay.open(c.Userspace, redirected); err != nil {
 		return nil, err
 	}
 	return userspace.New(opts, userspace.Deps{Rules: rules, Relay: proxy}), nil

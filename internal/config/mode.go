@@ -20,6 +20,7 @@ func (c Config) For(mode string) (Config, []string) {
 	c.SyncPeriod, c.MinSyncPeriod = s.syncPeriod, s.minSyncPeriod
 	c.Plan.MasqueradeAll = s.masqueradeAll
 	c.Plan.LocalhostNodePorts = *c.values.as.IPTables.LocalhostNodePorts
+	c.Plan.LocalhostProxy = policy == ModeNFTables && c.Features[gateLocalhost]
 	c.Plan.GuardClusterIPs = policy == ModeNFTables || policy == ModeIPVS || policy == ModeUserspace
 	c.Plan.AnswerPing = c.values.as.Sluice.AnswerPing
 	list, _ := c.values.nodePorts() // Resolve has checked them

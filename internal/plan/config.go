@@ -19,6 +19,9 @@ type Config struct {
 	NodePortAddresses NodePortAddresses
 	// LocalhostNodePorts serves node ports on 127.0.0.0/8 too, where NodePortAddresses include it. IPv4 only.
 	LocalhostNodePorts bool
+	// LocalhostProxy leaves node ports at the loopback addresses of both families to a proxy of the daemon, where
+	// NodePortAddresses name such addresses themselves.
+	LocalhostProxy bool
 
 	// NodeIP takes the place of the Node object's first address of its family. The zero Addr: none does.
 	NodeIP netip.Addr

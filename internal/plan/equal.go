@@ -31,7 +31,7 @@ func (n *Node) equal(o *Node) bool {
 }
 
 func (n *NodePorts) equal(o *NodePorts) bool {
-	return n.All == o.All && n.Loopback == o.Loopback && n.Unlisted == o.Unlisted && slices.Equal(n.Addresses, o.Addresses)
+	return n.All == o.All && n.Loopback == o.Loopback && n.Proxied == o.Proxied && n.Unlisted == o.Unlisted && slices.Equal(n.Addresses, o.Addresses)
 }
 
 // decisive is the part of a Node that Ports depend on.

@@ -15,6 +15,8 @@ type NodePorts struct {
 	Addresses []netip.Addr
 	// Loopback adds 127.0.0.0/8, for clients on the node itself.
 	Loopback bool
+	// Proxied is set where the daemon itself answers at the family's loopback address. Rules have nothing to do there.
+	Proxied bool
 	// Unlisted is set where All only comes from a list of addresses that names none of this family. kube-proxy
 	// reads such a list as unset, so Sluice does too; but it opens more than the list's author may expect.
 	Unlisted bool
@@ -40,8 +42,10 @@ func nodePorts(cfg Config, f model.Family, node *Node) NodePorts {
 	unlisted := len(listed) == 0 && !cfg.NodePortAddresses.Primary
 	n := NodePorts{All: unlisted || slices.ContainsFunc(listed, isZero)}
 	n.Unlisted = unlisted && !cfg.NodePortAddresses.empty()
-	loopback := slices.ContainsFunc(listed, func(p netip.Prefix) bool { return p.Overlaps(loopback4) })
+	own := [2]netip.Prefix{loopback4, loopback6}[f]
+	loopback := slices.ContainsFunc(listed, func(p netip.Prefix) bool { return !isZero(p) && p.Overlaps(own) })
 	n.Loopback = f == model.IPv4 && cfg.LocalhostNodePorts && (n.All || loopback)
+	n.Proxied = cfg.LocalhostProxy && loopback
 	if n.All {
 		return n
 	}

@@ -1,11 +1,9 @@
 package relay
 
 import (
-	"maps"
 	"net"
 	"net/netip"
 	"os"
-	"slices"
 
 	"sluice/internal/model"
 )
@@ -68,10 +66,14 @@ func at(a net.Addr, want netip.AddrPort) bool {
 	return ok && got.Port() == want.Port() && got.Addr().Unmap() == want.Addr()
 }
 
-// untaken are those that nobody took, which are the caller's from now on.
-func (in inherited) untaken() []Socket {
-	sockets := slices.Collect(maps.Values(in))
-	clear(in)
+// untaken are those that nobody took and which says, which are the caller's from now on.
+func (in inherited) untaken(which func(Key) bool) (sockets []Socket) {
+	for at, s := range in {
+		if which(s.Key) {
+			delete(in, at)
+			sockets = append(sockets, s)
+		}
+	}
 	return sockets
 }
 

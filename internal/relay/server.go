@@ -152,13 +152,22 @@ func (s *Server) Stats() Stats {
 // Export gives away the listening sockets, for the next process's Config.Inherited, and accepts nothing by them any
 // more: what waits in them is for that process. What is being relayed goes on; call [Server.Stop] to await its end. An
 // error tells of sockets that are missing, which the next process has to make anew.
-func (s *Server) Export() ([]Socket, error) {
+func (s *Server) Export() ([]Socket, error) { return s.ExportOnly(func(Key) bool { return true }) }
+
+// ExportOnly is [Server.Export] for the Targets that which says. The others are listened at as they are until
+// [Server.Stop].
+func (s *Server) ExportOnly(which func(Key) bool) ([]Socket, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.stopped = true
 	var sockets []Socket
 	var failed []error
 	for _, k := range slices.SortedFunc(maps.Keys(s.targets), Key.Compare) {
+		if !which(k) {
+			continue
+		}
 		e := s.targets[k]
+		delete(s.targets, k)
 		file, err := e.listener.give()
 		if err != nil {
 			failed = append(failed, &BindError{k, e.listen, err})
@@ -166,8 +175,7 @@ func (s *Server) Export() ([]Socket, error) {
 		}
 		sockets = append(sockets, Socket{k, e.listen, file})
 	}
-	s.halt()
-	return append(sockets, s.inherited.untaken()...), errors.Join(failed...)
+	return append(sockets, s.inherited.untaken(which)...), errors.Join(failed...)
 }
 
 // Stop closes all listeners, and waits until what is being relayed has ended. When ctx is done first, it cuts off the

@@ -3,6 +3,7 @@ package relay
 import (
 	"net/netip"
 	"os"
+	"slices"
 	"time"
 
 	"sluice/internal/model"
@@ -48,6 +49,11 @@ func direct(k Key) int {
 	return 0
 }
 
+// Loopback is the address of a family at which this node serves node ports to itself by a [Target] that is Direct.
+func Loopback(f model.Family) netip.Addr {
+	return [2]netip.Addr{model.IPv4: netip.AddrFrom4([4]byte{127, 0, 0, 1}), model.IPv6: netip.IPv6Loopback()}[f]
+}
+
 // Target is a list of endpoints and where it is listened at.
 type Target struct {
 	Key
@@ -63,6 +69,26 @@ type Target struct {
 	// ProxyProtocol is the version of the PROXY protocol header that endpoints get before what the client sends; 0: none.
 	// For UDP it comes before each datagram, and only of version 2.
 	ProxyProtocol uint8
+}
+
+// TargetOf is what there is to do for one list of a Service port, and not where.
+func TargetOf(p *plan.Port, l plan.List) Target {
+	return Target{
+		Key: Key{Port: p.ID, List: l}, Endpoints: p.Endpoints(l), Draining: draining(p, l),
+		Balancing: p.Balancing, Affinity: p.Affinity, ProxyProtocol: uint8(p.ProxyProtocol),
+	}
+}
+
+// draining are endpoints that keep the sessions that they have by a list and get no new ones: all others of the Service
+// port, or those on this node where only such may have any.
+func draining(p *plan.Port, l plan.List) (es []plan.Endpoint) {
+	others := [...]plan.List{plan.ListCluster: plan.ListLocal, plan.ListLocal: plan.ListCluster}
+	for _, e := range slices.Concat(p.Endpoints(others[l]), p.Draining) {
+		if l == plan.ListCluster || e.Local {
+			es = append(es, e)
+		}
+	}
+	return es
 }
 
 // Socket is a listening socket that one process hands to the next. Everything but File can be written as text.

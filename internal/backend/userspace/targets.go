@@ -3,7 +3,6 @@ package userspace
 import (
 	"errors"
 	"net/netip"
-	"slices"
 
 	"sluice/internal/plan"
 	"sluice/internal/relay"
@@ -16,22 +15,9 @@ func keysOf(id plan.PortID) [2]relay.Key {
 
 // target is what the proxy has to do for one list of a Service port.
 func target(p *plan.Port, k relay.Key, number uint16) relay.Target {
-	return relay.Target{
-		Key: k, Listen: netip.AddrPortFrom(p.ID.Family.Unspecified(), number), Endpoints: p.Endpoints(k.List),
-		Draining: draining(p, k.List), Balancing: p.Balancing, Affinity: p.Affinity, ProxyProtocol: uint8(p.ProxyProtocol),
-	}
-}
-
-// draining are endpoints that keep the sessions that they have by a list and get no new ones: all others of the Service
-// port, or those on this node where only such may have any.
-func draining(p *plan.Port, l plan.List) (es []plan.Endpoint) {
-	others := [...]plan.List{plan.ListCluster: plan.ListLocal, plan.ListLocal: plan.ListCluster}
-	for _, e := range slices.Concat(p.Endpoints(others[l]), p.Draining) {
-		if l == plan.ListCluster || e.Local {
-			es = append(es, e)
-		}
-	}
-	return es
+	t := relay.TargetOf(p, k.List)
+	t.Listen = netip.AddrPortFrom(p.ID.Family.Unspecified(), number)
+	return t
 }
 
 // addrPort is not valid for number 0.
