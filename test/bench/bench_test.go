@@ -24,8 +24,12 @@ var (
 
 func TestMain(m *testing.M) {
 	churn.Main()
-	if what := os.Getenv(asAlone); what != "" {
-		if err := beAlone(what); err != nil {
+	for as, be := range map[string]func(string) error{asAlone: beAlone, asClients: beClients} {
+		what := os.Getenv(as)
+		if what == "" {
+			continue
+		}
+		if err := be(what); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

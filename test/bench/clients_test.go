@@ -1,0 +1,179 @@
+package bench
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"sluice/internal/kernel/netns"
+	"sluice/internal/testkit/crowd"
+)
+
+// asClients in the environment makes the test program be clients that keep what they have opened: a process of their
+// own, for all of it would be more files than one may have open. It has the network, tcp or udp.
+const asClients = "SLUICE_BENCH_CLIENTS"
+
+// patient is how long a client waits for anything.
+const patient = 30 * time.Second
+
+// dialers is how many connections are opened, or asked, at a time.
+const dialers = 16
+
+// crew is that process. Each line that it is told is answered by one.
+type crew struct {
+	way *way
+	cmd *netns.Cmd
+	in  io.WriteCloser
+	out *bufio.Reader
+}
+
+func newCrew(w *way, network string) *crew {
+	w.Helper()
+	cmd := w.lab.Host("client").Command(w.Context(), "/proc/self/exe")
+	cmd.Env = append(os.Environ(), asClients+"="+network)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		w.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		w.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		w.Fatal(err)
+	}
+	return &crew{w, cmd, in, bufio.NewReader(out)}
+}
+
+// replies are how many connections had a message sent there and back, how many were refused, and how many were neither
+// in a long time.
+type replies struct{ served, refused, silent int }
+
+// open asks for n more connections, by so many Services from the first on. Those that are served stay open.
+func (c *crew) open(n, first, services int) replies {
+	c.way.Helper()
+	return c.tell(fmt.Sprintf("open %d %d %d", n, first, services))
+}
+
+// talk has a message go there and back by all that are open.
+func (c *crew) talk() replies {
+	c.way.Helper()
+	return c.tell("talk 0 0 0")
+}
+
+func (c *crew) tell(line string) (r replies) {
+	c.way.Helper()
+	if _, err := fmt.Fprintln(c.in, line); err != nil {
+		c.way.Fatal(err)
+	}
+	if _, err := fmt.Fscanln(c.out, &r.served, &r.refused, &r.silent); err != nil {
+		c.way.Fatal("the clients do not answer: ", err)
+	}
+	if r.silent > 0 {
+		c.way.Errorf("%d clients were neither served nor refused", r.silent)
+	}
+	return r
+}
+
+// leave closes all that is open.
+func (c *crew) leave() {
+	c.way.Helper()
+	_ = c.in.Close() // it ends then
+	if err := c.cmd.Wait(); err != nil {
+		c.way.Error("the clients: ", err)
+	}
+}
+
+// beClients is that process.
+func beClients(network string) error {
+	var open []net.Conn
+	for {
+		var what string
+		var n, first, services int
+		if _, err := fmt.Scanln(&what, &n, &first, &services); err != nil {
+			return nil // there is nothing more to do
+		}
+		if what == "talk" {
+			_, r := talkAll(len(open), func(i int) (net.Conn, error) { return open[i], nil })
+			fmt.Println(r.served, r.refused, r.silent)
+			continue
+		}
+		served, r := talkAll(n, func(i int) (net.Conn, error) { return dial(network, i, first+i%services) })
+		open = append(open, served...)
+		fmt.Println(r.served, r.refused, r.silent)
+	}
+}
+
+// dial connects to a Service from each of the client's addresses in turn.
+func dial(network string, i, service int) (net.Conn, error) {
+	from := net.JoinHostPort(clientAddrs()[i%wayClients].String(), "0")
+	local, err := net.Addr(nil), error(nil)
+	switch network {
+	case "tcp":
+		local, err = net.ResolveTCPAddr(network, from)
+	default:
+		local, err = net.ResolveUDPAddr(network, from)
+	}
+	if err != nil {
+		return nil, err
+	}
+	to := netip.AddrPortFrom(crowd.ClusterIP(service), crowd.Port)
+	return (&net.Dialer{LocalAddr: local, Timeout: patient}).Dial(network, to.String())
+}
+
+// talkAll has a message go there and back by n connections, a few at a time, and returns those that were served.
+func talkAll(n int, conn func(i int) (net.Conn, error)) (served []net.Conn, r replies) {
+	var all errgroup.Group
+	all.SetLimit(dialers)
+	var mu sync.Mutex
+	for i := range n {
+		all.Go(func() error {
+			c, err := conn(i)
+			if err == nil {
+				err = exchange(c)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil:
+				served = append(served, c)
+				r.served++
+			case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.ECONNREFUSED):
+				r.refused++
+			default:
+				fmt.Fprintln(os.Stderr, "a client:", err)
+				r.silent++
+			}
+			return nil
+		})
+	}
+	_ = all.Wait() // nothing of it fails
+	return served, r
+}
+
+func exchange(c net.Conn) error {
+	if err := c.SetDeadline(time.Now().Add(patient)); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(c, message); err != nil {
+		return err
+	}
+	var buf [len(message)]byte
+	if _, err := io.ReadFull(c, buf[:]); err != nil {
+		return err
+	}
+	if string(buf[:]) != message {
+		return fmt.Errorf("read %q", buf)
+	}
+	return nil
+}
