@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -270,7 +272,11 @@ func TestFailures(t *testing.T) {
 		t.Errorf("counted %+v and %+v", *n[model.IPv4], *n[model.IPv6])
 	}
 	clear(w.proxy.taken)
-	w.retry()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, end := context.WithTimeout(t.Context(), retryEvery+time.Second)
+		defer end()
+		w.Server.Run(ctx)
+	})
 	w.want(web4, web6)
 	if !strings.Contains(w.log.String(), "answers at the loopback address now") {
 		t.Errorf("the end of it is not told:\n%s", &w.log)
@@ -299,7 +305,4 @@ func TestNumbersOfWhatIsNotServed(t *testing.T) {
 	if n := w.Numbers(); n != [2]*Numbers{} {
 		t.Errorf("counted %v", n)
 	}
-	ended, end := context.WithCancel(t.Context())
-	end()
-	w.Server.Run(ended)
 }
