@@ -3,6 +3,7 @@ package ipvs_test
 import (
 	"errors"
 	"net/netip"
+	"os/exec"
 	"slices"
 	"syscall"
 	"testing"
@@ -136,6 +137,11 @@ func TestErrors(t *testing.T) {
 
 func TestTryScheduler(t *testing.T) {
 	h := open(t)
+	// Linux loads a scheduler while it holds the lock of all virtual servers. These two wait for namespaces that end, and
+	// such a namespace may wait for that lock: the three would wait for each other without end.
+	if out, err := exec.Command("modprobe", "-a", "ip_vs_lblc", "ip_vs_lblcr").CombinedOutput(); err != nil {
+		t.Fatalf("modprobe: %v: %s", err, out)
+	}
 	taken := ipvs.Server{Name: ipvs.Name{Addr: netip.IPv4Unspecified(), Mark: 0x7fffff00}, Scheduler: "rr"}
 	must(t, h.Add(taken))
 	for _, name := range []string{"rr", "wrr", "lc", "wlc", "lblc", "lblcr", "dh", "sh", "sed", "nq", "fo", "ovf", "mh"} {
