@@ -1,7 +1,6 @@
 package udp
 
 import (
-	"container/list"
 	"net/netip"
 	"sync"
 )
@@ -49,9 +48,9 @@ func (l *limits) admit(s *session) (instead *session, ok bool) {
 	mine := l.clients[client]
 	switch {
 	case mine != nil && mine.n >= l.perClient:
-		instead = mine.young.oldest(func(s *session) *place { return &s.places.inShare })
+		instead = mine.young.oldest()
 	case l.n >= l.all:
-		instead = l.young.oldest(func(s *session) *place { return &s.places.inAll })
+		instead = l.young.oldest()
 	default:
 		l.count(s)
 		return nil, true
@@ -109,42 +108,4 @@ func (l *limits) settle(s *session) {
 func (l *limits) leaveQueues(s *session) {
 	l.young.remove(&s.places.inAll)
 	s.places.client.young.remove(&s.places.inShare)
-}
-
-// queue holds sessions by when they were last active, put right only when one is asked for: what is found to have been
-// active since it was put there goes to the end.
-type queue struct{ list list.List }
-
-// place is a session's in a queue.
-type place struct {
-	at   *list.Element
-	seen int64 // session.last when it was put there
-}
-
-func (q *queue) push(s *session, p *place) {
-	p.at, p.seen = q.list.PushBack(s), s.last.Load()
-}
-
-func (q *queue) remove(p *place) {
-	if p.at != nil {
-		q.list.Remove(p.at)
-		p.at = nil
-	}
-}
-
-// oldest is the session that has been silent for longest; nil if there is none. Where says which of its places is here.
-func (q *queue) oldest(where func(*session) *place) *session {
-	for range q.list.Len() {
-		s := q.list.Front().Value.(*session)
-		p, last := where(s), s.last.Load()
-		if p.seen == last {
-			return s
-		}
-		p.seen = last
-		q.list.MoveToBack(p.at)
-	}
-	if first := q.list.Front(); first != nil { // all are busy
-		return first.Value.(*session)
-	}
-	return nil
 }
