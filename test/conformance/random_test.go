@@ -23,10 +23,11 @@ import (
 const (
 	// packetsPerPlan times the number of plans, 100 unless -rapid.checks says otherwise, is 10,000.
 	packetsPerPlan = 100
-	// realPlans and realPacketsPerPlan are the sample that is sent.
-	realPlans          = 20
+	// realPacketsPerPlan times -plans is the sample that is sent.
 	realPacketsPerPlan = 15
 )
+
+var realPlans = flag.Int("plans", 20, "how many random plans each mode's packets are sent through")
 
 // seed makes rapid start from a seed that the output names; -rapid.seed chooses one.
 func seed(t *testing.T) {
@@ -77,7 +78,7 @@ func TestRandomPacketsInTheKernel(t *testing.T) {
 	seed(t)
 	for _, mode := range modes() {
 		t.Run(mode.Name, func(t *testing.T) {
-			for i := range realPlans {
+			for i := range *realPlans {
 				w := drawWorld(t, mode, i)
 				t.Run(strconv.Itoa(i), func(t *testing.T) { w.send(t, mode) })
 			}
