@@ -4,7 +4,7 @@ TOOL := go tool -modfile=hack/tools/go.mod
 FUZZTIME ?= 30s
 BENCH ?= .
 
-.PHONY: help build image image-iptables deploy demo test test-race test-cluster test-user fuzz bench bench-docs bench-cluster lint fmt docs ci
+.PHONY: help build image image-iptables deploy demo test test-race test-cluster test-user test-vm fuzz bench bench-docs bench-cluster lint fmt docs ci
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -39,6 +39,9 @@ test-cluster: ## tests in a real cluster, beside upstream kube-proxy; builds bot
 
 test-user: ## the tests that use namespaces, as an ordinary user (run it as root)
 	hack/test-as-user
+
+test-vm: ## mode ipvs, and all modes on Debian's kernel, in a virtual machine; it takes qemu-system-x86 and no root
+	hack/test-vm
 
 fuzz: ## every fuzz target for FUZZTIME
 	hack/fuzz $(FUZZTIME)
