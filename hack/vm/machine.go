@@ -54,13 +54,17 @@ func (m machine) arguments() []string {
 		"-accel", "tcg,thread=multi", "-smp", "2", "-m", strconv.Itoa(m.memory), "-cpu", "max",
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
 		"-kernel", m.kernel, "-initrd", m.initramfs,
-		"-append", "console=ttyS0 panic=-1 oops=panic softlockup_panic=1 hung_task_panic=1 mitigations=off",
+		"-append", bootOptions,
 		"-serial", "file:" + m.console,
 		"-device", "virtio-rng-pci",
 		"-device", "virtio-serial-pci",
 		"-chardev", "file,id=events,path=/dev/stdout", "-device", "virtserialport,chardev=events,name=" + guest.Port,
 	}
 }
+
+// bootOptions have the kernel end the machine when something is wrong with it. A processor that does nothing for a minute
+// is wrong; for less, the host may just be busy.
+const bootOptions = "console=ttyS0 panic=-1 oops=panic softlockup_panic=1 watchdog_thresh=30 hung_task_panic=1 mitigations=off"
 
 func decode(r io.Reader, heard func(guest.Event)) error {
 	for d := json.NewDecoder(r); ; {

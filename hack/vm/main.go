@@ -162,14 +162,14 @@ func (o options) verbose() string {
 func test(ctx context.Context, o options, suites []suite, m machine) error {
 	ctx, stop := context.WithTimeoutCause(ctx, o.timeout, errTimeout)
 	defer stop()
-	r := report{suites: suites, json: o.json}
-	var failures []error
-	err := m.run(ctx, func(e guest.Event) { failures = append(failures, r.heard(e)) })
+	r := report{suites: suites, json: o.json, to: os.Stdout}
+	var failure error
+	err := m.run(ctx, func(e guest.Event) { failure = errors.Join(failure, r.heard(e)) })
 	if r.next < len(suites) {
 		why := fmt.Sprintf("the machine ended early (%v). The end of its console:\n%s", err, m.lastWords())
-		failures = append(failures, r.missed(why))
+		failure = errors.Join(failure, r.missed(why))
 	}
-	if err := errors.Join(append(failures, err)...); err != nil || !r.failed {
+	if err := errors.Join(failure, err); err != nil || !r.failed {
 		return err
 	}
 	return errFailed

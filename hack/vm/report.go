@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,14 +15,16 @@ import (
 type report struct {
 	suites []suite
 	json   bool
+	to     io.Writer
 	failed bool
-	next   int // the suite that runs, or begins
-	out    io.WriteCloser
-	ended  func() error
-	began  time.Time
+
+	next  int // the suite that runs, or is to begin
+	began time.Time
+	out   io.Writer // nil: none runs
+	close func() error
 }
 
-// heard takes an event.
+// heard takes an event. The first of a suite begins it.
 func (r *report) heard(e guest.Event) error {
 	if err := r.begin(); err != nil {
 		return err
@@ -54,22 +57,17 @@ func (r *report) begin() error {
 		return nil
 	}
 	r.began = time.Now()
+	r.out, r.close = r.to, func() error { return nil }
 	if !r.json {
-		r.out, r.ended = os.Stdout, func() error { return nil }
 		return nil
 	}
 	cmd := exec.Command("go", "tool", "test2json", "-t", "-p", r.suites[r.next].pkg+" (vm)")
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.Stdout, cmd.Stderr = r.to, os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return err
 	}
-	r.out, r.ended = in, func() error {
-		if err := in.Close(); err != nil {
-			return err
-		}
-		return cmd.Wait()
-	}
+	r.out, r.close = in, func() error { return errors.Join(in.Close(), cmd.Wait()) }
 	return cmd.Start()
 }
 
@@ -89,5 +87,5 @@ func (r *report) end(status int) error {
 	}
 	r.next++
 	r.out = nil
-	return r.ended()
+	return r.close()
 }

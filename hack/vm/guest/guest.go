@@ -21,7 +21,7 @@ type Run struct {
 	Args []string // the program itself is the first
 }
 
-// Event is news of a run: output, or its end.
+// Event is news of a run: its beginning, output, or its end.
 type Event struct {
 	Run    int
 	Output []byte `json:",omitempty"` // of standard output and standard error, in the order that they were written in

@@ -65,6 +65,9 @@ func openPort(name string) (*os.File, error) {
 // report runs number i.
 func report(to io.Writer, i int, run guest.Run, env []string) error {
 	events := json.NewEncoder(to)
+	if err := events.Encode(guest.Event{Run: i}); err != nil {
+		return err
+	}
 	cmd := exec.Command(run.Args[0], run.Args[1:]...)
 	cmd.Dir, cmd.Env = run.Dir, env
 	out := output{run: i, events: events}

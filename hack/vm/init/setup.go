@@ -43,7 +43,7 @@ var drivers = []string{"virtio_pci", "virtio_console", "virtio_rng"}
 var schedulers = []string{"ip_vs_lblc", "ip_vs_lblcr"}
 
 // stuck is how many seconds a process may wait within the kernel before that takes it for a fault of its own, and panics.
-const stuck = "30"
+const stuck = "60"
 
 // setUp loads the drivers of this machine, and gives it a name and a loopback.
 func setUp() error {
