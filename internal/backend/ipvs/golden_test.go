@@ -125,8 +125,12 @@ func TestSchedulings(t *testing.T) {
 		}},
 	} {
 		o := Options{Scheduler: tt.node}
-		if got := o.schedulings(&tt.port, tt.list); !slices.Equal(got, tt.want) {
+		if got := o.schedulings(&tt.port, Server{}, tt.list); !slices.Equal(got, tt.want) {
 			t.Errorf("%s, %+v: %+v, want %+v", tt.node, tt.port, got, tt.want)
 		}
+	}
+	o, want := Options{Scheduler: "rr"}, []Scheduling{{"sh", hashFallback, 0}, {Scheduler: "rr"}}
+	if got := o.schedulings(&plan.Port{Affinity: time.Hour}, Server{Mark: 1}, even); !slices.Equal(got, want) {
+		t.Errorf("affinity behind a mark: %+v, want %+v", got, want)
 	}
 }

@@ -21,12 +21,9 @@ import (
 // virtual is a plan on a node where addresses of Services are the node's own.
 type virtual struct{ *plan.Plan }
 
-// decide is what the plan says, but that nobody answers at other ports of an address that a Service alone has.
+// decide is what the plan says, but for one client.
 func (v virtual) decide(pkt plan.Packet) trace.Result {
 	d := v.Decide(pkt)
-	if d.Action == plan.Unhandled && v.bound(pkt.To.Addr()) && !v.isHealthCheck(pkt) {
-		d.Action = plan.Reject
-	}
 	for i := range d.Targets {
 		// Who asks an address of its own for another port is not told from one that asks for the endpoint itself.
 		t := &d.Targets[i]
@@ -42,12 +39,6 @@ func (v virtual) bound(a netip.Addr) bool {
 	})
 }
 
-func (v virtual) isHealthCheck(pkt plan.Packet) bool {
-	return pkt.Protocol == model.TCP && slices.ContainsFunc(v.Sorted(), func(p *plan.Port) bool {
-		return p.HealthCheck != nil && p.HealthCheck.Port == pkt.To.Port() && p.ID.Family == model.FamilyOf(pkt.To.Addr())
-	})
-}
-
 // delivery is the inner mode of the tests: rules of nf_tables.
 func delivery() *nftables.Backend {
 	o := nftables.DefaultOptions()
@@ -60,7 +51,7 @@ func delivery() *nftables.Backend {
 func TestServersAndRulesMeanThePlan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := gen.Config(t)
-		cfg.GuardClusterIPs, cfg.LocalhostNodePorts = true, false
+		cfg.GuardClusterIPs, cfg.GuardAddresses, cfg.LocalhostNodePorts = true, true, false
 		planner := plan.NewPlanner(cfg)
 		planner.SetHost(gen.Host(t))
 		planner.Update(model.Delta(*gen.Snapshot(t)))

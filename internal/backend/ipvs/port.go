@@ -60,7 +60,7 @@ type maker struct {
 func (m maker) make(at Server, l plan.List) *VirtualServer {
 	v := &VirtualServer{Server: at, Port: m.port.ID, Endpoints: m.port.Endpoints(l), Draining: m.port.Draining}
 	if v.exists() {
-		v.Schedulings = m.opts.schedulings(m.port, v.Endpoints)
+		v.Schedulings = m.opts.schedulings(m.port, at, v.Endpoints)
 	}
 	return v
 }

@@ -43,10 +43,17 @@ const longestAffinity = 24 * time.Hour
 
 // schedulings are the ways to spread connections of a Service port over a list, the best first: the kernel may lack a
 // scheduler.
-func (o *Options) schedulings(p *plan.Port, list []plan.Endpoint) []Scheduling {
+//
+// The virtual server of a mark with persistence keeps the port that clients asked for, whatever the endpoint's is
+// (ip_vs_sched_persist). So clients get the endpoint that the hash of their address leads to instead.
+func (o *Options) schedulings(p *plan.Port, at Server, list []plan.Endpoint) []Scheduling {
+	affinity := min(p.Affinity, longestAffinity)
 	var all []Scheduling
+	if at.Mark != 0 && affinity > 0 {
+		all, affinity = append(all, Scheduling{Scheduler: sourceHash, Flags: flagsOf(sourceHash)}), 0
+	}
 	add := func(name string) {
-		s := Scheduling{name, flagsOf(name), min(p.Affinity, longestAffinity)}
+		s := Scheduling{name, flagsOf(name), affinity}
 		if !slices.Contains(all, s) {
 			all = append(all, s)
 		}
