@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -99,25 +100,28 @@ func TestWatch(t *testing.T) {
 		w.change(web(5))
 		w.apply(backend.Request{})
 		ctx, stop := context.WithCancel(t.Context())
-		calls, ended := 0, make(chan error)
-		go func() { ended <- w.backend.Watch(ctx, func() { calls++ }) }()
+		var calls atomic.Int64
+		ended := make(chan error)
+		go func() { ended <- w.backend.Watch(ctx, func() { calls.Add(1) }) }()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if calls != 1 {
-			t.Errorf("called %d times, want once at first", calls)
+		if n := calls.Load(); n != 1 {
+			t.Errorf("called %d times, want once at first", n)
 		}
+		w.backend.mu.Lock() // the kernel in memory has no lock of its own
 		w.connect("10.244.1.6:8080", 0)
+		w.backend.mu.Unlock()
 		time.Sleep(2 * drainPeriod)
 		synctest.Wait()
-		if calls == 1 {
+		if calls.Load() == 1 {
 			t.Error("not called though the last connection ended")
 		}
 		w.apply(backend.Request{})
 		w.want(w.rules.wanted()...)
-		before := calls
+		before := calls.Load()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if calls != before {
+		if calls.Load() != before {
 			t.Error("called though nothing drains")
 		}
 		stop()
