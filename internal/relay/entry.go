@@ -15,6 +15,7 @@ type entry struct {
 	name     string
 	listen   netip.AddrPort
 	picker   *pick.Picker
+	count    *count.Counter // of the Service port
 	listener listener
 }
 

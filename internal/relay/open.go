@@ -5,9 +5,11 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"time"
 
 	"sluice/internal/model"
 	"sluice/internal/plan"
+	"sluice/internal/relay/count"
 	"sluice/internal/relay/tcp"
 	"sluice/internal/relay/udp"
 )
@@ -49,7 +51,7 @@ func (l tcpListener) give() (*os.File, error) {
 }
 
 func (e *entry) service(t Target) tcp.Service {
-	return tcp.Service{Name: e.name, Picker: e.picker, ProxyProtocol: t.ProxyProtocol, Redirected: !t.Direct}
+	return tcp.Service{Name: e.name, Picker: e.picker, ProxyProtocol: t.ProxyProtocol, Redirected: !t.Direct, Total: e.count}
 }
 
 func (s *Server) openTCP(t Target, e *entry) (listener, error) {
@@ -105,7 +107,7 @@ func (l udpListener) give() (*os.File, error) {
 }
 
 func (s *Server) openUDP(t Target, e *entry) (listener, error) {
-	target := udp.Target{Listen: t.Listen, Picker: e.picker, Settings: settings(t)}
+	target := udp.Target{Listen: t.Listen, Picker: e.picker, Total: e.count, Looped: s.looped(e), Settings: settings(t)}
 	if !t.Direct {
 		target.Original = s.tracked.original
 	}
@@ -120,6 +122,17 @@ func (s *Server) openUDP(t Target, e *entry) (listener, error) {
 	}
 	l, err := s.udp.Listen(target)
 	return udpListener{l}, err
+}
+
+// looped tells of datagrams that come back from an endpoint that should have taken them.
+func (s *Server) looped(e *entry) func() {
+	var refused count.Occasion
+	return func() {
+		if n, tell := refused.Happened(time.Now()); tell {
+			s.config.Log.Warn("sessions are refused", "service", e.name, "refused", n, "reason", count.Loop.String(),
+				"error", "an endpoint leads back to the Service")
+		}
+	}
 }
 
 func settings(t Target) udp.Settings {

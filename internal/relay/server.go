@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"sluice/internal/plan"
 	"sluice/internal/relay/count"
 	"sluice/internal/relay/tcp"
 	"sluice/internal/relay/udp"
@@ -16,22 +17,16 @@ import (
 // Server holds the listeners of all Targets. It is safe for concurrent use; changes wait for each other.
 type Server struct {
 	config  Config
-	total   *count.Counter
+	total   totals
 	tcp     *tcp.Relay
 	udp     *udp.Engine
 	tracked *tracked
 
 	mu        sync.Mutex
 	targets   map[Key]*entry
+	ports     map[plan.PortID]*count.Counter // of those that have a Target
 	inherited inherited
 	stopped   bool
-}
-
-// Stats are the numbers of all Targets that are listened at, and of all that ever were together.
-type Stats struct {
-	Total     count.Counts
-	Targets   map[Key]count.Counts
-	Datagrams udp.Stats // of all Targets of UDP that ever were
 }
 
 // New makes a Server without Targets. [Server.Stop] ends it.
@@ -39,12 +34,12 @@ func New(c Config) (*Server, error) {
 	if err := c.defaults(); err != nil {
 		return nil, err
 	}
-	s := &Server{config: c, total: count.New(nil), targets: map[Key]*entry{}, inherited: inherit(c.Inherited)}
+	s := &Server{config: c, total: newTotals(), targets: map[Key]*entry{}, ports: map[plan.PortID]*count.Counter{}, inherited: inherit(c.Inherited)}
 	s.tcp = tcp.New(tcp.Config{
 		Log: c.Log, In: c.In, Connections: c.Connections, Pipes: c.pipes,
-		DialTimeout: c.DialTimeout, DialTotal: c.DialTotal, Total: s.total,
+		DialTimeout: c.DialTimeout, DialTotal: c.DialTotal, Total: s.total.tcp,
 	})
-	s.udp = udp.New(udp.Config{In: c.In, Sessions: c.Sessions, Idle: c.UDPIdle, StreamIdle: c.UDPIdle, Total: s.total})
+	s.udp = udp.New(udp.Config{In: c.In, Sessions: c.Sessions, Idle: c.UDPIdle, StreamIdle: c.UDPIdle, Total: s.total.udp})
 	s.tracked = &tracked{in: c.In, log: c.Log}
 	return s, nil
 }
@@ -106,7 +101,9 @@ func (s *Server) put(t Target) error {
 		return nil
 	}
 	next := newEntry(t, e)
+	next.count = s.counter(t.Port)
 	if err := s.open(t, next); err != nil {
+		s.forget(t.Port)
 		return err
 	}
 	if e != nil {
@@ -120,6 +117,7 @@ func (s *Server) put(t Target) error {
 func (s *Server) remove(k Key) {
 	if e := s.targets[k]; e != nil {
 		delete(s.targets, k)
+		s.forget(k.Port)
 		s.close(e)
 	}
 }
@@ -136,17 +134,6 @@ func (s *Server) close(e *entry) {
 				"connections", n, "after", s.config.Drain)
 		}
 	})
-}
-
-// Stats are the numbers now.
-func (s *Server) Stats() Stats {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	stats := Stats{Total: s.total.Counts(), Targets: make(map[Key]count.Counts, len(s.targets)), Datagrams: s.udp.Stats()}
-	for k, e := range s.targets {
-		stats.Targets[k] = e.listener.Counts()
-	}
-	return stats
 }
 
 // Export gives away the listening sockets, for the next process's Config.Inherited, and accepts nothing by them any
@@ -168,6 +155,7 @@ func (s *Server) ExportOnly(which func(Key) bool) ([]Socket, error) {
 		}
 		e := s.targets[k]
 		delete(s.targets, k)
+		s.forget(k.Port)
 		file, err := e.listener.give()
 		if err != nil {
 			failed = append(failed, &BindError{k, e.listen, err})
@@ -197,4 +185,5 @@ func (s *Server) halt() {
 		e.listener.Stop()
 	}
 	clear(s.targets)
+	clear(s.ports)
 }

@@ -20,13 +20,15 @@ const (
 	NotRedirected
 	// Resources: this machine lacks something, such as files or memory.
 	Resources
+	// Loop: an endpoint leads back to the Target, so that the client is the proxy itself.
+	Loop
 
 	Reasons // how many there are
 )
 
 // String is the reason in words, for logs and labels.
 func (r Reason) String() string {
-	return [...]string{"limit", "no endpoint", "unreachable", "not redirected", "resources"}[r]
+	return [...]string{"limit", "no endpoint", "unreachable", "not redirected", "resources", "loop"}[r]
 }
 
 // Counts are the numbers of a Counter at one moment. A UDP session counts as a connection.

@@ -11,6 +11,7 @@ import (
 
 	"sluice/internal/kernel/splice"
 	"sluice/internal/relay/count"
+	"sluice/internal/relay/hops"
 )
 
 // conn is one connection of a client, and the one to its endpoint.
@@ -19,6 +20,8 @@ type conn struct {
 	service  *Service // that it was accepted for
 	client   *net.TCPConn
 	addr     netip.AddrPort // of the endpoint
+	port     uint16         // towards it, once there is one
+	hop      hops.Hop
 	began    time.Time
 
 	ways   [2]way
@@ -56,16 +59,31 @@ func (c *conn) connect() (count.Reason, error) {
 	if c.service.Redirected && !redirected {
 		return count.NotRedirected, errors.New("the client was not redirected")
 	}
+	if c.loops(to) {
+		return count.Loop, errLoop
+	}
 	endpoint, why, err := c.dial()
 	if err != nil {
 		return why, err
 	}
-	if err := c.join(endpoint, to); err != nil {
+	why, err = count.Loop, errLoop
+	if !c.loops(to) { // its peer may not have been known before
+		why, err = count.Unreachable, c.join(endpoint, to)
+	}
+	if err != nil {
 		reset(endpoint)
 		c.service.Picker.End(c.addr)
-		return count.Unreachable, err
 	}
-	return 0, nil
+	return why, err
+}
+
+// errLoop is the fault of an endpoint that rules lead to the Listener itself. Each client would make connections without end.
+var errLoop = errors.New("an endpoint leads back to the Service")
+
+// loops reports whether c, which was going to an address, has come by a connection of the Listener's own.
+func (c *conn) loops(to netip.AddrPort) bool {
+	peer := c.client.RemoteAddr().(*net.TCPAddr).AddrPort()
+	return c.listener.relay.hops.Arrive(&c.hop, c.listener, peer.Port(), netip.AddrPortFrom(to.Addr().Unmap(), to.Port()))
 }
 
 // join ties the two connections together.
@@ -204,6 +222,7 @@ func (c *conn) end() {
 // leave makes room for another one.
 func (c *conn) leave() {
 	c.listener.counter.End()
+	c.listener.relay.hops.Close(c.port, c.addr, &c.hop)
 	c.listener.relay.forget(c)
 	c.listener.relay.leave()
 }

@@ -49,6 +49,8 @@ func (c *conn) try(addr netip.AddrPort, until time.Time) (endpoint *net.TCPConn,
 	})
 	if err == nil {
 		endpoint, c.addr = conn.(*net.TCPConn), addr
+		c.port = endpoint.LocalAddr().(*net.TCPAddr).AddrPort().Port()
+		r.hops.Open(c.port, c.addr, &c.hop)
 		picker.Worked(addr)
 		return endpoint, nil
 	}

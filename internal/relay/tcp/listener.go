@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -27,6 +28,8 @@ type Service struct {
 	ProxyProtocol uint8
 	// Redirected refuses clients that connected to the socket itself and were not redirected to it by the kernel.
 	Redirected bool
+	// Total is the parent of the Listener's counter; it does not change. Nil: that of all.
+	Total *count.Counter
 }
 
 // Listener accepts connections for one Service. It is safe for concurrent use.
@@ -47,7 +50,7 @@ type Listener struct {
 func (r *Relay) Serve(socket *net.TCPListener, s Service) *Listener {
 	stopped, stop := context.WithCancel(context.Background())
 	l := &Listener{
-		relay: r, socket: socket, counter: count.New(r.config.Total),
+		relay: r, socket: socket, counter: count.New(cmp.Or(s.Total, r.config.Total)),
 		stop: stop, ended: make(chan struct{}),
 	}
 	l.Change(s)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sluice/internal/relay/count"
+	"sluice/internal/relay/hops"
 )
 
 // What a Config does not say.
@@ -49,6 +50,7 @@ type Relay struct {
 	spare  *spare
 	full   count.Occasion // the limit was reached
 	open   atomic.Int64
+	hops   hops.Set // connections to endpoints
 
 	live    context.Context // ends when what is open is cut off
 	die     context.CancelFunc

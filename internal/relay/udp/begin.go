@@ -78,6 +78,11 @@ func (s *session) open() {
 		s.refuse(count.NotRedirected)
 		return
 	}
+	if s.listener.engine.hops.Arrive(&s.hop, s.listener, s.client.Port(), original) {
+		s.listener.target.looped()
+		s.refuse(count.Loop)
+		return
+	}
 	if s.listener.wantsHeader() {
 		s.header = header(s.client, original)
 	}
@@ -134,8 +139,18 @@ func (s *session) connect(endpoint netip.AddrPort) (link, error) {
 	}
 	if err != nil {
 		s.abandon(endpoint, !lacking(err))
+		return to, err
 	}
-	return to, err
+	s.listener.engine.hops.Open(to.port(), endpoint, &s.hop)
+	return to, nil
+}
+
+func (l *link) port() uint16 { return l.conn.LocalAddr().(*net.UDPAddr).AddrPort().Port() }
+
+// hangUp closes the way to an endpoint.
+func (s *session) hangUp(l link) {
+	s.listener.engine.hops.Close(l.port(), l.endpoint, &s.hop)
+	_ = l.conn.Close() // nothing more is sent by it, and what it could tell is of no use
 }
 
 // abandon says that an endpoint is not the session's any more, or never was; failed: by the endpoint's fault.

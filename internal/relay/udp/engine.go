@@ -8,6 +8,7 @@ import (
 
 	"sluice/internal/kernel/datagram"
 	"sluice/internal/relay/count"
+	"sluice/internal/relay/hops"
 )
 
 // What Config has where it does not say.
@@ -54,6 +55,7 @@ type Engine struct {
 	openers chan struct{}
 	backlog backlog
 	stats   counters
+	hops    hops.Set // sessions' sockets
 
 	mu        sync.Mutex
 	listeners map[*Listener]struct{}

@@ -1,6 +1,7 @@
 package udp
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net"
@@ -30,7 +31,17 @@ type Target struct {
 	// Original, if not nil, is asked once for each new session where the client's datagrams went before something
 	// redirected them here, at local. If it does not know, they did not go anywhere else, and they are dropped.
 	Original func(client, local netip.AddrPort) (netip.AddrPort, bool)
+	// Looped, if not nil, is called for each session that is refused since an endpoint leads back to the Listener.
+	Looped func()
+	// Total is the parent of the Listener's counter. Nil: that of all Listeners.
+	Total *count.Counter
 	Settings
+}
+
+func (t *Target) looped() {
+	if t.Looped != nil {
+		t.Looped()
+	}
 }
 
 // Settings are what of a Target may change.
@@ -63,7 +74,7 @@ type Listener struct {
 
 // Listen opens the socket of a Target and relays what comes by it. [Listener.Close] ends it.
 func (e *Engine) Listen(t Target) (*Listener, error) {
-	l := &Listener{engine: e, target: t, count: count.New(e.config.Total), settings: t.Settings, sessions: map[key]*session{}}
+	l := &Listener{engine: e, target: t, count: count.New(cmp.Or(t.Total, e.config.Total)), settings: t.Settings, sessions: map[key]*session{}}
 	l.stats.parent = &e.stats
 	conn, err := e.listen(t)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"sluice/internal/kernel/datagram"
 	"sluice/internal/relay/count"
+	"sluice/internal/relay/hops"
 )
 
 // youth is how long a session is none that can be called a stream, as in connection tracking.
@@ -39,6 +40,7 @@ type session struct {
 	answered atomic.Bool
 	stream   atomic.Bool
 	places   places // of limits
+	hop      hops.Hop
 
 	header []byte // before each datagram
 	from   []byte // control message of answers
@@ -70,7 +72,7 @@ func (s *session) start(to link) bool {
 		now = s.enter(to)
 	}
 	if now != open {
-		_ = to.conn.Close() // nothing more is sent by it
+		s.hangUp(to)
 		s.abandon(to.endpoint, now == opening && !left)
 		return now == ended
 	}
@@ -243,7 +245,7 @@ func (s *session) end(why Ending) {
 	l.stats.dropAll(Refused, lost)
 	l.stats.end(why)
 	if was == open {
-		_ = s.conn.Close() // what it could tell is of no use any more
+		s.hangUp(s.link)
 		l.target.Picker.End(s.endpoint)
 		l.count.End()
 		l.count.Ended(time.Duration(l.engine.config.Now().UnixNano() - s.began))
