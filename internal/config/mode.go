@@ -22,6 +22,7 @@ func (c Config) For(mode string) (Config, []string) {
 	c.Plan.LocalhostNodePorts = *c.values.as.IPTables.LocalhostNodePorts
 	c.Plan.LocalhostProxy = policy == ModeNFTables && c.Features[gateLocalhost]
 	c.Plan.GuardClusterIPs = policy == ModeNFTables || policy == ModeIPVS || policy == ModeUserspace
+	c.Plan.GuardAddresses = policy == ModeIPVS
 	c.Plan.AnswerPing = c.values.as.Sluice.AnswerPing
 	list, _ := c.values.nodePorts() // Resolve has checked them
 	switch policy {

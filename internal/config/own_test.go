@@ -16,14 +16,14 @@ func TestModesOfTheirOwn(t *testing.T) {
 		"ipvs by file": {
 			file: header + "mode: ipvs\nipvs: {scheduler: wlc, strictARP: true, excludeCIDRs: [10.1.0.0/16], tcpTimeout: 2m, tcpFinTimeout: 1m, udpTimeout: 10s, syncPeriod: 20s}\niptables: {masqueradeBit: 5, masqueradeAll: true}\n",
 			want: func(c *Config) {
-				c.Mode, c.MasqueradeBit, c.SyncPeriod, c.Plan.MasqueradeAll = ModeIPVS, 5, 20*time.Second, true
+				c.Mode, c.MasqueradeBit, c.SyncPeriod, c.Plan.MasqueradeAll, c.Plan.GuardAddresses = ModeIPVS, 5, 20*time.Second, true, true
 				c.IPVS = IPVS{"wlc", prefixes("10.1.0.0/16"), true, 2 * time.Minute, time.Minute, 10 * time.Second}
 			},
 		},
 		"ipvs by flags": {
 			args: []string{"--mode=ipvs", "--ipvs-scheduler=mh", "--ipvs-min-sync-period=1s", "--cluster-ip-ping"},
 			want: func(c *Config) {
-				c.Mode, c.IPVS.Scheduler, c.MinSyncPeriod, c.Plan.AnswerPing = ModeIPVS, "mh", time.Second, true
+				c.Mode, c.IPVS.Scheduler, c.MinSyncPeriod, c.Plan.AnswerPing, c.Plan.GuardAddresses = ModeIPVS, "mh", time.Second, true, true
 			},
 		},
 		"userspace by file": {

@@ -35,6 +35,11 @@ type Config struct {
 	// that no Service has. kube-proxy does so in its nftables mode alone, so the mode chooses, not the operator.
 	GuardClusterIPs bool
 
+	// GuardAddresses refuses connections to other ports of external and load balancer IPs, too, unless the address is on
+	// an interface of this node; health check node ports answer at all of them. In mode ipvs all addresses of Services are this
+	// node's own, so the mode chooses.
+	GuardAddresses bool
+
 	// AnswerPing has cluster IPs answer ICMP echo requests, from this node. In mode ipvs they always do.
 	AnswerPing bool
 }

@@ -70,7 +70,7 @@ func (p *Plan) Decide(pkt Packet) Decision {
 	}
 	port, frontend, ok := p.Find(pkt.To, pkt.Protocol)
 	if !ok {
-		d.Guard = p.guard(pkt.To.Addr())
+		d.Guard = p.guard(pkt)
 		d.Action = d.Guard.action()
 		return d
 	}

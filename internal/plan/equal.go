@@ -24,7 +24,7 @@ func (h *HealthCheck) equal(o *HealthCheck) bool {
 
 func (n *Node) equal(o *Node) bool {
 	return n.decisive() == o.decisive() &&
-		n.Missing == o.Missing && n.GuardClusterIPs == o.GuardClusterIPs && n.AnswerPing == o.AnswerPing &&
+		n.Missing == o.Missing && n.GuardClusterIPs == o.GuardClusterIPs && n.GuardAddresses == o.GuardAddresses && n.AnswerPing == o.AnswerPing &&
 		slices.Equal(n.Addresses, o.Addresses) &&
 		n.NodePorts[0].equal(&o.NodePorts[0]) && n.NodePorts[1].equal(&o.NodePorts[1]) &&
 		slices.Equal(n.ServiceCIDRs[0], o.ServiceCIDRs[0]) && slices.Equal(n.ServiceCIDRs[1], o.ServiceCIDRs[1])

@@ -25,17 +25,24 @@ func (g Guard) action() Action {
 
 // guard decides on an address where nobody has the port. One that is this node's may be in use by something else than
 // a Service, unless it is a cluster IP.
-func (p *Plan) guard(to netip.Addr) Guard {
+func (p *Plan) guard(pkt Packet) Guard {
+	to := pkt.To.Addr()
 	use := p.known[to]
 	switch {
-	case !p.Node.GuardClusterIPs:
+	case !p.Node.GuardClusterIPs, p.Node.GuardAddresses && use.frontends > 0 && p.isHealthCheck(pkt):
 		return Unguarded
-	case use.clusterIPs > 0:
+	case use.clusterIPs > 0, p.Node.GuardAddresses && use.frontends > 0 && !p.Node.IsLocal(to):
 		return GuardPort
 	case use.frontends == 0 && !p.Node.IsLocal(to) && p.Node.inServiceCIDR(to):
 		return GuardRange
 	}
 	return Unguarded
+}
+
+// isHealthCheck reports whether a packet is for a health check node port.
+func (p *Plan) isHealthCheck(pkt Packet) bool {
+	_, f, ok := p.Owner(NodePortKey(model.FamilyOf(pkt.To.Addr()), pkt.Protocol, pkt.To.Port()))
+	return ok && f.Kind == HealthCheckPort
 }
 
 func (n *Node) inServiceCIDR(a netip.Addr) bool {

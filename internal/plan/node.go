@@ -26,6 +26,8 @@ type Node struct {
 	ServiceCIDRs [2][]netip.Prefix
 	// GuardClusterIPs is [Config.GuardClusterIPs].
 	GuardClusterIPs bool
+	// GuardAddresses is [Config.GuardAddresses].
+	GuardAddresses bool
 	// AnswerPing is [Config.AnswerPing].
 	AnswerPing bool
 }
@@ -42,7 +44,7 @@ func newNode(cfg Config, host Host, s *model.Snapshot) Node {
 	object := nodes[name]
 	n := Node{
 		Name: name, MasqueradeAll: cfg.MasqueradeAll, Primary: primary(cfg, object, host),
-		ServiceCIDRs: serviceCIDRs(s.ServiceCIDRs), GuardClusterIPs: cfg.GuardClusterIPs, AnswerPing: cfg.AnswerPing,
+		ServiceCIDRs: serviceCIDRs(s.ServiceCIDRs), GuardClusterIPs: cfg.GuardClusterIPs, GuardAddresses: cfg.GuardAddresses, AnswerPing: cfg.AnswerPing,
 	}
 	n.Missing = object == nil && (cfg.NodeName != "" || len(nodes) > 0)
 	if object != nil {

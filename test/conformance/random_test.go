@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,10 +48,13 @@ func TestRandomPackets(t *testing.T) {
 	for _, mode := range modes() {
 		t.Run(mode.Name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				p := plan.Build(configOf(t, mode), gen.Host(t), gen.Snapshot(t))
+				p := plan.Build(configOf(t, mode), hostOf(t, mode), gen.Snapshot(t))
 				rules := mode.Compile(p)
 				for range packetsPerPlan {
 					pkt := gen.Packet(t, p)
+					if isIPVS(mode) && flow.FromService(p, pkt) {
+						continue
+					}
 					got, err := flow.Walked(rules.Trace(pkt))
 					want := mode.Expect(p, flow.Flow{Packet: pkt, Want: flow.Decide(p, pkt)}).Want
 					if err != nil || !got.Equal(want) {
@@ -62,14 +66,32 @@ func TestRandomPackets(t *testing.T) {
 	}
 }
 
-// modes are all, mode userspace with either inner mode.
-func modes() []scenario.Mode { return append(scenario.Modes(), scenario.UserspaceOverIPTables()) }
+// modes are all, those that lean on the rules of another with either kind of rules.
+func modes() []scenario.Mode {
+	return append(scenario.Modes(), scenario.UserspaceOverIPTables(), scenario.IPVSOverIPTables())
+}
+
+func isIPVS(mode scenario.Mode) bool { return strings.HasPrefix(mode.Name, config.ModeIPVS) }
 
 // configOf draws a policy for a mode.
 func configOf(t *rapid.T, mode scenario.Mode) plan.Config {
 	cfg := gen.Config(t)
-	cfg.GuardClusterIPs = mode.Name == config.ModeNFTables || mode.Name == config.ModeUserspace
+	cfg.GuardClusterIPs = mode.Name == config.ModeNFTables || mode.Name == config.ModeUserspace || isIPVS(mode)
+	if isIPVS(mode) {
+		cfg.GuardAddresses, cfg.LocalhostNodePorts = true, false
+	}
 	return cfg
+}
+
+// hostOf draws the node's addresses. In mode ipvs no cluster IP is among them: those are on its own interface.
+func hostOf(t *rapid.T, mode scenario.Mode) plan.Host {
+	h := gen.Host(t)
+	if isIPVS(mode) {
+		h.Addresses = slices.DeleteFunc(h.Addresses, func(a netip.Addr) bool {
+			return slices.ContainsFunc(prefixes("10.96.0.0/16", "fd00:96::/64"), func(p netip.Prefix) bool { return p.Contains(a) })
+		})
+	}
+	return h
 }
 
 // A sample of the same packets is sent through a kernel that holds those rules.
@@ -78,6 +100,9 @@ func TestRandomPacketsInTheKernel(t *testing.T) {
 	seed(t)
 	for _, mode := range modes() {
 		t.Run(mode.Name, func(t *testing.T) {
+			if mode.Require != nil {
+				mode.Require(t)
+			}
 			for i := range *realPlans {
 				w := drawWorld(t, mode, i)
 				t.Run(strconv.Itoa(i), func(t *testing.T) { w.send(t, mode) })
@@ -122,7 +147,7 @@ func drawWorld(t *testing.T, mode scenario.Mode, i int) world {
 		for len(w.flows) < realPacketsPerPlan {
 			f, ok := sendable(w.topology, gen.Packet(t, w.plan))
 			f.Want = flow.Decide(w.plan, f.Packet)
-			if f = mode.Expect(w.plan, f); ok && !bypassed(w.topology, f) {
+			if f = mode.Expect(w.plan, f); ok && !bypassed(w.topology, f) && !flow.FromService(w.plan, f.Packet) {
 				w.flows = append(w.flows, f)
 			}
 		}

@@ -103,7 +103,7 @@ func TestRefusalsForIPVS(t *testing.T) {
 		{"pods-a", pod, "10.96.0.99:80", model.TCP, plan.Drop},
 		{"pods-a", pod, "192.0.2.3:80", model.TCP, plan.Drop},
 		{"pods-a", pod, "192.0.2.2:80", model.TCP, plan.Reject},
-		{"pods-a", pod, "10.96.0.1:31852", model.TCP, plan.Reject},
+		{"pods-a", pod, "10.96.0.1:31852", model.TCP, plan.Forward},
 		{"clients", client, "192.0.2.1:22", model.TCP, plan.Reject},
 		{"clients", client, "192.0.2.1:31852", model.TCP, plan.Forward},
 		{"clients", client, "192.0.2.1:31852", model.UDP, plan.Reject},

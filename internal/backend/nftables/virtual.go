@@ -73,7 +73,8 @@ func guardVirtual(f model.Family) []nft.Rule {
 	external := ip(f).then(in(daddr(f), setExternalIPs.of(f)), notIn(daddr(f), setOwnAddresses.of(f)), goTo(chainUnserved))
 	return []nft.Rule{
 		ip(f).and(echoRequest(f)...).then(here, back()),
-		ip(f).then(in(daddr(f), setExternalIPs.of(f)), in(nodePort(), setHealthChecks.of(f)), back()),
+		ip(f).then(in(nodePort(), setHealthChecks.of(f)), in(daddr(f), setExternalIPs.of(f)), back()),
+		ip(f).then(in(nodePort(), setHealthChecks.of(f)), in(daddr(f), setClusterIPs.of(f)), back()),
 		external,
 		ip(f).then(in(daddr(f), setClusterIPs.of(f)), goTo(chainUnserved)),
 	}

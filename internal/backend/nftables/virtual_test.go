@@ -38,12 +38,9 @@ func (v virtualServers) pick(to netip.AddrPort, p model.Protocol, mark uint32) (
 	return port.Endpoints(r.List), r.Action == plan.Forward
 }
 
-// decide is what the plan says, as it is where addresses of Services are the node's: nobody answers at other ports.
+// decide is what the plan says, as it is where addresses of Services are the node's.
 func (v virtualServers) decide(pkt plan.Packet) trace.Result {
 	d := v.Decide(pkt)
-	if d.Action == plan.Unhandled && v.isVirtual(pkt.To.Addr()) && !v.isHealthCheck(pkt) {
-		d.Action = plan.Reject
-	}
 	for i := range d.Targets {
 		// Who asks an address of its own for another port is not known from one that asks for the endpoint itself; ipvs
 		// translates the answer all the same.
@@ -51,13 +48,6 @@ func (v virtualServers) decide(pkt plan.Packet) trace.Result {
 		t.Masquerade = t.Masquerade && (d.Route.Masquerade || pkt.From != pkt.To.Addr())
 	}
 	return oracle.Decided(d)
-}
-
-// isHealthCheck reports whether health is asked for at a port.
-func (v virtualServers) isHealthCheck(pkt plan.Packet) bool {
-	return pkt.Protocol == model.TCP && slices.ContainsFunc(v.Sorted(), func(p *plan.Port) bool {
-		return p.HealthCheck != nil && p.HealthCheck.Port == pkt.To.Port() && p.ID.Family == model.FamilyOf(pkt.To.Addr())
-	})
 }
 
 // isVirtual reports whether an address is the node's only because of a Service.
@@ -76,7 +66,7 @@ func ipvsOptions() Options {
 func TestRulesForIPVSMeanThePlan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := gen.Config(t)
-		cfg.GuardClusterIPs, cfg.LocalhostNodePorts = true, false
+		cfg.GuardClusterIPs, cfg.GuardAddresses, cfg.LocalhostNodePorts = true, true, false
 		p := plan.Build(cfg, gen.Host(t), gen.Snapshot(t))
 		r := Compile(p, ipvsOptions())
 		v := virtualServers{p, r}

@@ -19,25 +19,28 @@ type Mode struct {
 	Compile flow.Compile
 	// InKernel makes a backend for the node of a lab. It is called inside, as all that the backend does must be.
 	InKernel func(testing.TB, *lab.Host) (backend.Backend, error)
-	// Proxied is set where connections end at a proxy; see [flow.Flow.Proxied].
-	Proxied bool
+	// Becomes is what is to become of a flow where the mode cannot do what the plan says; nil: just that.
+	Becomes func(*plan.Plan, flow.Flow) flow.Flow
+	// Require ends a test that needs more of the kernel than it has; nil: every kernel will do.
+	Require func(testing.TB)
 }
 
 // Modes are all that there are. A new one is one line here. Each has a policy of its own.
 func Modes() []Mode {
 	return []Mode{
-		{config.ModeIPTables, compileIPTables, iptablesInKernel, false},
-		{config.ModeNFTables, compileNFTables, nftablesInKernel, false},
-		{config.ModeUserspace, compileUserspace, userspaceInKernel, true},
+		{Name: config.ModeIPTables, Compile: compileIPTables, InKernel: iptablesInKernel},
+		{Name: config.ModeNFTables, Compile: compileNFTables, InKernel: nftablesInKernel},
+		{Name: config.ModeIPVS, Compile: compileIPVS, InKernel: ipvsInKernel, Require: nstest.RequireIPVS, Becomes: virtual},
+		{Name: config.ModeUserspace, Compile: compileUserspace, InKernel: userspaceInKernel, Becomes: viaProxy},
 	}
 }
 
 // Expect is what becomes of a flow in this mode that is planned to end as its Want says.
 func (m Mode) Expect(p *plan.Plan, f flow.Flow) flow.Flow {
-	if m.Proxied {
-		return f.Proxied(p)
+	if m.Becomes == nil {
+		return f
 	}
-	return f
+	return m.Becomes(p, f)
 }
 
 func isMode(name string) bool {
@@ -52,17 +55,24 @@ const planPolicy = config.ModeIPTables
 func Columns() []Column {
 	byPlan := func(testing.TB, Scenario, string) flow.Way { return flow.ByPlan() }
 	asPlanned := func(_ *plan.Plan, f flow.Flow) flow.Flow { return f }
-	columns := []Column{{"plan", "", byPlan, asPlanned}}
+	columns := []Column{{Name: "plan", open: byPlan, expect: asPlanned}}
 	for _, m := range Modes() {
 		if m.Name != planPolicy {
-			columns = append(columns, Column{m.Name + " plan", m.Name, byPlan, asPlanned})
+			columns = append(columns, Column{Name: m.Name + " plan", Mode: m.Name, open: byPlan, expect: asPlanned})
 		}
-		byRules := func(testing.TB, Scenario, string) flow.Way { return flow.ByRules(m.Name, m.Compile) }
-		columns = append(columns,
-			Column{m.Name, m.Name, byRules, m.Expect},
-			Column{m.Name + " packets", m.Name, m.inLab, m.Expect})
+		columns = append(columns, m.columns(m.Name, m.Name)...)
 	}
-	return append(columns, overIPTables()...)
+	columns = append(columns, UserspaceOverIPTables().columns("", planPolicy)...)
+	return append(columns, IPVSOverIPTables().columns("", config.ModeIPVS)...)
+}
+
+// columns are those of a mode by its rules and by real packets.
+func (m Mode) columns(about, policy string) []Column {
+	byRules := func(testing.TB, Scenario, string) flow.Way { return flow.ByRules(m.Name, m.Compile) }
+	c := Column{Name: m.Name, Mode: about, policy: policy, open: byRules, expect: m.Expect}
+	packets := c
+	packets.Name, packets.open, packets.require = m.Name+" packets", m.inLab, m.Require
+	return []Column{c, packets}
 }
 
 // inLab answers with real packets through a lab of its own, whose node has the host rules of the scenario.

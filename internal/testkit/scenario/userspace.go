@@ -21,10 +21,13 @@ func userspaceInKernel(t testing.TB, node *lab.Host) (backend.Backend, error) {
 	return proxied(t, node, nftablesInKernel)
 }
 
+// viaProxy: connections end at a proxy.
+func viaProxy(p *plan.Plan, f flow.Flow) flow.Flow { return f.Proxied(p) }
+
 // UserspaceOverIPTables is mode userspace where there is no nf_tables: the same proxy over rules of iptables.
 func UserspaceOverIPTables() Mode {
 	return Mode{
-		Name: "userspace over iptables", Proxied: true,
+		Name: "userspace over iptables", Becomes: viaProxy,
 		Compile: func(p *plan.Plan) backend.Ruleset {
 			return userspace.Compile(p, userspace.DefaultOptions(), compileIPTables)
 		},
@@ -33,14 +36,6 @@ func UserspaceOverIPTables() Mode {
 			return proxied(t, node, iptablesInKernel)
 		},
 	}
-}
-
-// overIPTables are the columns of mode userspace over iptables. Their policy is that of the rules, which guard nothing;
-// they are about no mode of their own.
-func overIPTables() []Column {
-	m := UserspaceOverIPTables()
-	byRules := func(testing.TB, Scenario, string) flow.Way { return flow.ByRules(m.Name, m.Compile) }
-	return []Column{{m.Name, "", byRules, m.Expect}, {m.Name + " packets", "", m.inLab, m.Expect}}
 }
 
 // proxied is mode userspace over another mode, with a proxy on a node that goes with the test.

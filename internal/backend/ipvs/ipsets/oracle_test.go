@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"sluice/internal/iptables/sets"
 	"sluice/internal/model"
 	"sluice/internal/plan"
 	"sluice/internal/testkit/oracle"
@@ -45,37 +46,18 @@ func (b *balanced) pick(to netip.AddrPort, p model.Protocol, mark uint32) ([]pla
 	return port.Endpoints(port.Access(f.Kind)[plan.ClientHost].List), true
 }
 
-// Trace leaves out what ipvs mode does beyond the plan: the interface of ipvs has a Service's addresses, so that the kernel
-// would take packets to their other ports, and these are refused but for ping and the health check.
+// Trace leaves out sources that nobody but this node has, and no packet from it: the addresses on the interface of ipvs.
 func (b *balanced) Trace(pkt plan.Packet) trace.Result {
-	d := b.plan.Decide(pkt)
-	if b.bound(pkt.From) && !b.plan.Node.IsLocal(pkt.From) {
-		return oracle.Decided(d) // nobody but this node has such a source
+	_, bound := b.families[model.FamilyOf(pkt.From)].entries[ipvsIPs][sets.Entry{Addr: pkt.From}]
+	if bound && !b.plan.Node.IsLocal(pkt.From) {
+		return oracle.Decided(b.plan.Decide(pkt))
 	}
-	r := b.TraceBalanced(pkt, b.pick)
-	bound := b.bound(pkt.To.Addr())
-	if bound && d.Port == nil && d.Action == plan.Unhandled && r.Verdict == trace.Reject {
-		r.Verdict = trace.Unhandled
-	}
-	if bound && d.Guard == plan.GuardPort && r.Verdict == trace.Unhandled && b.isHealthCheck(pkt) {
-		r.Verdict = trace.Reject
-	}
-	return r
-}
-
-func (b *balanced) bound(a netip.Addr) bool {
-	_, ok := b.families[model.FamilyOf(a)].entries[ipvsIPs][entryOf(a)]
-	return ok
-}
-
-func (b *balanced) isHealthCheck(pkt plan.Packet) bool {
-	_, ok := b.families[model.FamilyOf(pkt.To.Addr())].entries[healthCheck][portEntry(pkt.To.Port())]
-	return ok && pkt.Protocol == model.TCP
+	return b.TraceBalanced(pkt, b.pick)
 }
 
 func TestRulesMeanThePlan(t *testing.T) {
 	oracle.Check(t, func(p *plan.Plan) *balanced {
-		p.Node.GuardClusterIPs = true
+		p.Node.GuardClusterIPs, p.Node.GuardAddresses = true, true
 		p.Node.NodePorts[model.IPv4].Loopback = false // no virtual server can
 		// A cluster IP is never the node's own: it is on the interface of ipvs.
 		p.Node.Addresses = slices.DeleteFunc(slices.Clone(p.Node.Addresses), func(a netip.Addr) bool {
