@@ -9,6 +9,4 @@ import (
 
 func entryOf(a netip.Addr) sets.Entry { return sets.Entry{Addr: a} }
 
-func portEntry(port uint16) sets.Entry { return sets.Entry{Port: port} }
-
 func hex(mark uint32) string { return fmt.Sprintf("%#x", mark) }
