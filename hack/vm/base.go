@@ -124,7 +124,7 @@ func (t tree) addBusybox(ctx context.Context, busybox string) error {
 	if err != nil {
 		return err
 	}
-	for _, program := range strings.FieldsSeq(string(list)) {
+	for program := range strings.FieldsSeq(string(list)) {
 		dir := path.Base(path.Dir(program))
 		if name := path.Join("usr", dir, path.Base(program)); !t.has(path.Base(program)) {
 			t[name] = file{link: "/usr/bin/busybox"}
