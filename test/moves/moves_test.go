@@ -12,8 +12,8 @@ import (
 
 	"sluice/internal/cli"
 	"sluice/internal/config"
-	"sluice/internal/kernel/ipvs"
 	"sluice/internal/testkit/daemon"
+	"sluice/internal/testkit/nstest"
 )
 
 func TestMain(m *testing.M) { daemon.Main(m, cli.Main) }
@@ -71,11 +71,8 @@ func TestTakeOver(t *testing.T) {
 func modesHere(t *testing.T) []string {
 	t.Helper()
 	modes := []string{config.ModeNFTables, config.ModeIPTables, config.ModeUserspace}
-	if h, err := ipvs.Open(); err == nil {
+	if nstest.HasIPVS(t) {
 		modes = append(modes, config.ModeIPVS)
-		if err := h.Close(); err != nil {
-			t.Error(err)
-		}
 	}
 	return modes
 }

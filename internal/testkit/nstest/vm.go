@@ -16,23 +16,42 @@ const vmEnv = "SLUICE_VM"
 func RequireIPVS(t testing.TB) {
 	t.Helper()
 	Require(t)
-	h, err := ipvs.Open()
-	switch {
-	case errors.Is(err, ipvs.ErrAbsent):
+	if err := openIPVS(t); err != nil {
 		Lacks(t, "ip_vs", err)
-	case err != nil:
-		t.Fatal(err)
-	}
-	if err := h.Close(); err != nil {
-		t.Fatal(err)
 	}
 }
+
+// HasIPVS reports whether a test can go through mode ipvs, too. Where RequireIPVS would fail, so does this.
+func HasIPVS(t testing.TB) bool {
+	t.Helper()
+	Require(t)
+	err := openIPVS(t)
+	if err != nil && inVM() {
+		Lacks(t, "ip_vs", err)
+	}
+	return err == nil
+}
+
+// openIPVS has the kernel load ip_vs; the error is [ipvs.ErrAbsent].
+func openIPVS(t testing.TB) error {
+	t.Helper()
+	h, err := ipvs.Open()
+	if errors.Is(err, ipvs.ErrAbsent) {
+		return err
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h.Close()
+}
+
+func inVM() bool { return os.Getenv(vmEnv) != "" }
 
 // Lacks ends the test because this kernel has no such module; err is what it says. The test is skipped, but in the
 // virtual machine of make test-vm it fails: minimum is a kernel that has the module.
 func Lacks(t testing.TB, module string, err error) {
 	t.Helper()
-	if os.Getenv(vmEnv) != "" {
+	if inVM() {
 		t.Fatalf("this kernel is to have the module %s: %v", module, err)
 	}
 	t.Skipf("needs a kernel with the module %s, see make test-vm: %v", module, err)
