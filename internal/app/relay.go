@@ -5,7 +5,9 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"time"
 
+	"sluice/internal/backend/userspace"
 	"sluice/internal/config"
 	"sluice/internal/relay"
 )
@@ -20,6 +22,8 @@ type relayOfDaemon struct {
 	server *relay.Server
 	// inherited is where the daemon before listened for what rules lead to.
 	inherited map[relay.Key]uint16
+	// closing closes what rules led to; nil: nothing is to be closed.
+	closing *time.Timer
 }
 
 // open is the proxy, and where the one before it listened. A new one takes over what the daemon before has of the sockets
@@ -27,6 +31,10 @@ type relayOfDaemon struct {
 func (r *relayOfDaemon) open(c config.Userspace, wanted sockets) (*relay.Server, map[relay.Key]uint16, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.closing != nil {
+		r.closing.Stop() // the mode is back, and sees to what it does not need
+		r.closing = nil
+	}
 	if r.server != nil {
 		return r.server, r.inherited, nil
 	}
@@ -63,7 +71,25 @@ func (r *relayOfDaemon) settle() error {
 	return before.dismiss()
 }
 
-// close ends the listeners that rules lead to.
+// closeSoon ends the listeners that rules led to, when who was led there a moment ago is there.
+func (r *relayOfDaemon) closeSoon() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closing = time.AfterFunc(userspace.Linger, r.close)
+}
+
+// linger waits until who was led here a moment ago is here, if anybody was.
+func (r *relayOfDaemon) linger(ctx context.Context) {
+	if len(r.ports()) == 0 {
+		return
+	}
+	select {
+	case <-time.After(userspace.Linger):
+	case <-ctx.Done():
+	}
+}
+
+// close ends the listeners that rules led to.
 func (r *relayOfDaemon) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -80,6 +106,18 @@ func (r *relayOfDaemon) ports() map[relay.Key]uint16 {
 		return nil
 	}
 	return r.server.Ports()
+}
+
+// stats are its numbers; nil: there is none yet.
+func (r *relayOfDaemon) stats() *relay.Stats {
+	r.mu.Lock()
+	server := r.server
+	r.mu.Unlock()
+	if server == nil {
+		return nil
+	}
+	stats := server.Stats()
+	return &stats
 }
 
 // export gives listening sockets away.

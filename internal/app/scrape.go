@@ -54,5 +54,6 @@ func (d *daemon) metricsSource(e *engine, loop *reconcile.Loop) metrics.Source {
 		States:      func() map[reconcile.State]int { return loop.Summary().Ports },
 		API:         d.source.state,
 		Connections: e.counts.connections, Packets: e.counts.packets, Rules: e.counts.rules,
+		Relay: d.relay.stats, Localhost: d.local.Numbers,
 	}
 }

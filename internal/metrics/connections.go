@@ -47,10 +47,16 @@ func (c *connections) collect(ch chan<- prometheus.Metric, count func(context.Co
 		return
 	}
 	for id := range c.named {
-		ch <- prometheus.MustNewConstMetric(descOf, prometheus.CounterValue, float64(c.last[id]),
-			id.Service.Namespace, id.Service.Name, id.Port, id.Protocol.String(), id.Family.String())
+		ch <- prometheus.MustNewConstMetric(descOf, prometheus.CounterValue, float64(c.last[id]), portLabels(id)...)
 	}
 	ch <- prometheus.MustNewConstMetric(descOther, prometheus.CounterValue, float64(c.other))
+}
+
+// whoIsNamed are the Service ports that have series of their own.
+func (c *connections) whoIsNamed() map[plan.PortID]bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.named)
 }
 
 // update takes in what each Service port has had so far.

@@ -40,6 +40,7 @@ func New(mode string, info Info) *Metrics {
 	m.modes = map[string]*prometheus.Registry{
 		"iptables": registry(m.proxy.full(), m.proxy.iptables()),
 		"nftables": registry(m.proxy.full(), m.proxy.nftables()),
+		"ipvs":     registry(m.proxy.full()), "userspace": registry(m.proxy.full()),
 	}
 	m.SetMode(mode)
 	return m

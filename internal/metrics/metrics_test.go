@@ -14,6 +14,8 @@ import (
 	"sluice/internal/model"
 	"sluice/internal/plan"
 	"sluice/internal/reconcile"
+	"sluice/internal/relay"
+	"sluice/internal/relay/localhost"
 	"sluice/internal/status"
 )
 
@@ -55,6 +57,11 @@ func used(mode string) *Metrics {
 			return backend.Packets{Invalid: new(uint64(11)), Localhost: new(uint64(0))}, nil
 		}
 	case "nftables":
+		s.Localhost = func() [2]*localhost.Numbers { return [2]*localhost.Numbers{model.IPv6: {Listeners: 3, Failures: 4}} }
+	case "userspace":
+		s.Relay = func() *relay.Stats { return relayed() }
+	}
+	if mode != "iptables" {
 		s.Connections = func(context.Context) (map[plan.PortID]uint64, error) {
 			return map[plan.PortID]uint64{port("a").ID: 7}, nil
 		}
@@ -171,7 +178,7 @@ func TestUnknownIsAbsent(t *testing.T) {
 		all := text(m)
 		for _, absent := range []string{
 			"last_timestamp", "last_queued", "_pending", "connections_total", "sluice_api", "nftables", "feature", "rules_iptables_total",
-			"rules_iptables_last", "packets",
+			"rules_iptables_last", "packets", "relay", "listener",
 		} {
 			if strings.Contains(all, absent) {
 				t.Errorf("%s is told, and nothing is known of it", absent)
@@ -180,6 +187,7 @@ func TestUnknownIsAbsent(t *testing.T) {
 		m.Ask(Source{ // which knows nothing yet either
 			API: func() *status.API { return nil }, Rules: func() []backend.TableRules { return nil },
 			Packets: func(context.Context) (p backend.Packets, err error) { return p, nil },
+			Relay:   func() *relay.Stats { return nil }, Localhost: func() (n [2]*localhost.Numbers) { return n },
 		})
 	}
 }

@@ -13,10 +13,10 @@ import (
 
 // What Sluice has in each mode is what docs/metrics.md says, and the other way round.
 func TestDocsListAllMetrics(t *testing.T) {
-	for _, mode := range []string{"iptables", "nftables"} {
+	for _, mode := range []string{"iptables", "nftables", "ipvs", "userspace"} {
 		want := map[string]string{}
 		for _, row := range table(t, "## All metrics") {
-			if modes := row[3]; modes == "all" || modes == mode {
+			if modes := row[3]; modes == "all" || slices.Contains(strings.Split(modes, ", "), mode) {
 				want[name(row)] = row[1] + " " + row[2]
 			}
 		}
@@ -74,7 +74,7 @@ func table(t *testing.T, heading string) (rows [][]string) {
 		}
 		rows = append(rows, cells)
 	}
-	if len(rows) < 5 {
+	if len(rows) < 3 {
 		t.Fatalf("%s has %d rows", heading, len(rows))
 	}
 	return rows

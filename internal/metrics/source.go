@@ -11,6 +11,8 @@ import (
 	"sluice/internal/model"
 	"sluice/internal/plan"
 	"sluice/internal/reconcile"
+	"sluice/internal/relay"
+	"sluice/internal/relay/localhost"
 	"sluice/internal/status"
 )
 
@@ -26,6 +28,10 @@ type Source struct {
 	// Rules and Packets are of mode iptables: its rules by table, and what they have counted.
 	Rules   func() []backend.TableRules
 	Packets func(ctx context.Context) (backend.Packets, error)
+	// Relay tells what the proxy has done; nil: there is none.
+	Relay func() *relay.Stats
+	// Localhost tells of node ports at the loopback address of each family that the proxy serves; nil: it does not.
+	Localhost func() [2]*localhost.Numbers
 }
 
 // asked are the metrics that a scrape asks for.
@@ -41,7 +47,7 @@ var (
 	descEndpoints = desc(kubeProxy("sync_proxy_rules_endpoint_changes_pending"), "Changed EndpointSlices that the rules do not follow yet.")
 	descHealthy   = desc("sluice_healthy", "1 if changes reach the kernel, 0 if one has been waiting for two sync periods.", labelFamily)
 	descStates    = desc("sluice_service_port_states", "Service ports by how far they are in the kernel.", "state")
-	descOf        = desc("sluice_service_connections_total", "New connections of a Service port.", "namespace", "name", "port", "protocol", labelFamily)
+	descOf        = descOfPort("sluice_service_connections_total", "New connections of a Service port.")
 	descOther     = desc("sluice_other_service_connections_total", "New connections of all Service ports that have no series of their own.")
 )
 
@@ -58,6 +64,9 @@ func (a *asked) Describe(ch chan<- *prometheus.Desc) {
 	} {
 		ch <- d
 	}
+	for _, d := range relayDescs() {
+		ch <- d
+	}
 }
 
 // Collect implements [prometheus.Collector].
@@ -66,9 +75,7 @@ func (a *asked) Collect(ch chan<- prometheus.Metric) {
 	if s == nil {
 		return
 	}
-	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
-	}
+	gauge := series(ch).gauge
 	if s.Health != nil {
 		collectHealth(gauge, s.Health())
 	}
@@ -94,6 +101,12 @@ func (a *asked) Collect(ch chan<- prometheus.Metric) {
 	}
 	if s.Connections != nil {
 		a.connections.collect(ch, s.Connections, time.Now())
+	}
+	if s.Relay != nil {
+		collectRelay(ch, s.Relay(), a.connections.whoIsNamed())
+	}
+	if s.Localhost != nil {
+		collectLocalhost(ch, s.Localhost())
 	}
 }
 
