@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -78,6 +79,9 @@ type daemon struct {
 	engines chan *engine
 	relay   *relayOfDaemon
 
+	// unguarded is set where the rules refuse nothing that is for no Service.
+	unguarded atomic.Bool
+
 	// next is the connection of the process that takes this one's place, and stop ends this one's work.
 	next chan net.Conn
 	stop context.CancelCauseFunc
@@ -123,7 +127,7 @@ func (d *daemon) start(ctx context.Context) (err error) {
 	if err != nil {
 		return errors.Join(err, first.close())
 	}
-	planner := plan.NewPlanner(d.policy(d.Config))
+	planner := plan.NewPlanner(d.planBy(d.Config))
 	planner.SetHost(host)
 	tellForwarding(d.Log.Logger)
 	return d.run(ctx, first, planner)

@@ -30,7 +30,15 @@ func (d *daemon) startEngine(ctx context.Context, c config.Config) (*engine, err
 	if err != nil {
 		return nil, err
 	}
+	d.unguarded.Store(m.keeps().unguarded())
 	return &engine{mode: m, backend: be, config: c, counts: countsOf(be, d.Log.Logger), inForce: make(chan struct{})}, nil
+}
+
+// planBy is what the plan is made by, for the engine that was started last.
+func (d *daemon) planBy(c config.Config) plan.Config {
+	p := d.policy(c)
+	p.GuardClusterIPs = p.GuardClusterIPs && !d.unguarded.Load()
+	return p
 }
 
 // close gives back what the Backend uses, if that is anything.
@@ -68,7 +76,7 @@ func (d *daemon) work(ctx context.Context, e *engine, planner *plan.Planner) {
 			return
 		}
 		r = succession{engine: next, former: append(r.former, r.engine), loop: loop}
-		d.planned(planner.Plan(), planner.SetConfig(d.policy(next.config)))
+		d.planned(planner.Plan(), planner.SetConfig(d.planBy(next.config)))
 		close(next.inForce)
 	}
 }

@@ -3,10 +3,8 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
-	"time"
 
 	"sluice/internal/backend"
 	"sluice/internal/backend/ipvs"
@@ -17,6 +15,7 @@ import (
 	"sluice/internal/model"
 	"sluice/internal/plan"
 	"sluice/internal/trace"
+	"sluice/internal/trace/iptwalk"
 	"sluice/internal/trace/nftwalk"
 )
 
@@ -64,20 +63,25 @@ func (m *ipvsMode) render(w *world, _ RenderOptions, out io.Writer) error {
 }
 
 // diff compares the virtual servers, and then the rules beside them.
-func (*ipvsMode) diff(ctx context.Context, w *world, out io.Writer) (outcome Outcome, err error) {
-	opts, err := deliveryOptionsHere(w.Config)
+func (m *ipvsMode) diff(ctx context.Context, w *world, out io.Writer) (outcome Outcome, err error) {
+	rules, err := m.rules(ctx, w.Config, slog.New(slog.DiscardHandler), func() {})
 	if err != nil {
 		return Good, err
 	}
 	servers := ipvs.New(ipvsOptionsHere(w.Config), ipvs.Deps{})
-	rules := nftables.New(opts, nftables.Deps{})
-	defer closeAll(&err, servers, rules)
+	defer closeAll(&err, ipvsBackend{servers, rules})
 	r := ipvs.Compile(w.Plan(), ipvsOptionsHere(w.Config), rules)
 	lines, err := servers.Compare(ctx, r)
 	if err != nil {
 		return Good, err
 	}
-	more, err := rules.Compare(ctx, r.Rules().(*nftables.Ruleset))
+	var more []string
+	switch rules := rules.(type) {
+	case *nftables.Backend:
+		more, err = rules.Compare(ctx, r.Rules().(*nftables.Ruleset))
+	case *ipsets.Backend:
+		more, err = rules.Compare(ctx, r.Rules().(*ipsets.Ruleset))
+	}
 	if err != nil {
 		return Good, err
 	}
@@ -90,7 +94,8 @@ func closeAll(err *error, all ...io.Closer) {
 	}
 }
 
-// trace walks the kernel's rules, and asks its virtual servers.
+// trace walks the kernel's rules, and asks its virtual servers. Where there is no table of ours, the rules are those of
+// iptables, whoever wrote them.
 func (*ipvsMode) trace(ctx context.Context, w *world, q Question) (r trace.Result, err error) {
 	opts, err := deliveryOptionsHere(w.Config)
 	if err != nil {
@@ -103,8 +108,17 @@ func (*ipvsMode) trace(ctx context.Context, w *world, q Question) (r trace.Resul
 	if err != nil {
 		return r, err
 	}
-	host := nftwalk.Host{Addrs: w.Plan().Node.Addresses, IPVS: &nftwalk.IPVS{Has: view.Has, Pick: view.Pick}}
-	return rules.TraceKernel(ctx, nftables.Compile(w.Plan(), opts), q.packet(&w.Plan().Node), host)
+	node, pkt := &w.Plan().Node, q.packet(&w.Plan().Node)
+	host := nftwalk.Host{Addrs: node.Addresses, IPVS: &nftwalk.IPVS{Has: view.Has, Pick: view.Pick}}
+	r, err = rules.TraceKernel(ctx, nftables.Compile(w.Plan(), opts), pkt, host)
+	if !errors.Is(err, nftables.ErrNoTable) {
+		return r, err
+	}
+	deps, _, err := ipsets.System(ctx, "")
+	if err != nil {
+		return r, err
+	}
+	return ipsets.New(ipsets.DefaultOptions(), deps).TraceKernel(ctx, pkt, iptwalk.Host{Addrs: node.Addresses, Balance: view.Pick})
 }
 
 func (m *ipvsMode) start(ctx context.Context, c config.Config, log *slog.Logger, loaded func()) (backend.Backend, error) {
@@ -185,11 +199,11 @@ func (*ipvsMode) cleanup(ctx context.Context, l leftovers) (removed []string, er
 	return append(removed, more...), errors.Join(err, serversErr)
 }
 
-// cleanupSets removes the rules of iptables beside virtual servers, and their sets. Where the programs are missing there
-// is nothing by which anybody could have made them.
+// cleanupSets removes the rules of iptables beside virtual servers, and their sets. Where the programs or the kernel's sets
+// are missing there is nothing by which anybody could have made them.
 func cleanupSets(ctx context.Context) ([]string, error) {
 	deps, _, err := ipsets.System(ctx, "")
-	if errors.Is(err, iptexec.ErrNotInstalled) {
+	if errors.Is(err, iptexec.ErrNotInstalled) || errors.Is(err, ipsets.ErrNoSets) {
 		return nil, nil
 	}
 	if err != nil {
@@ -203,39 +217,9 @@ func cleanupSets(ctx context.Context) ([]string, error) {
 	return found, b.Cleanup(ctx)
 }
 
-// retirePause is the time between two looks whether virtual servers that another mode took over from have connections.
-const retirePause = 5 * time.Second
-
-// retire has the virtual servers of mode ipvs go when e has taken over from it, as their connections end. What is left
-// when this process ends is for the next one.
-func (d *daemon) retire(ctx context.Context, e *engine) {
-	if e.keeps().servers {
-		return
-	}
-	b := ipvs.New(ipvsOptions(d.config()), ipvs.Deps{})
-	defer func() {
-		if err := b.Close(); err != nil {
-			d.Log.Warn("the socket to virtual servers is not closed", "error", err)
-		}
-	}()
-	for told := 0; ; {
-		left, err := b.Retire(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err != nil:
-			d.Log.Warn("virtual servers of mode ipvs are left; sluice cleanup removes them", "error", err)
-		case left == 0 && told == 0:
-			return
-		case left == 0:
-			d.Log.Info("removed what another proxy or mode left", "what", fmt.Sprintf("%d virtual servers, as their connections ended", told))
-			return
-		}
-		told = max(told, left)
-		select {
-		case <-time.After(retirePause):
-		case <-ctx.Done():
-			return
-		}
-	}
+// hasVirtualServers reports whether there is the device of mode ipvs.
+func hasVirtualServers(ctx context.Context) bool {
+	b := ipvs.New(ipvs.Options{}, ipvs.Deps{})
+	view, err := b.Look(ctx)
+	return errors.Join(err, b.Close()) == nil && view.HasDevice()
 }

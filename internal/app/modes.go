@@ -46,6 +46,9 @@ type keeps struct {
 	sets    bool            // ipsets, of the rules beside those
 }
 
+// unguarded reports whether the rules refuse nothing that is for no Service: those of iptables but beside virtual servers.
+func (k keeps) unguarded() bool { return k.chains != "" && !k.sets }
+
 // leftovers say how to remove what a mode leaves.
 type leftovers struct {
 	keeps
@@ -85,8 +88,15 @@ func choose(ctx context.Context) (mode, because string) {
 	return config.ModeNFTables, "this kernel can do it"
 }
 
-// found is the mode whose rules this kernel has: iptables, whoever wrote them, unless there is a table of mode nftables.
+// found is the mode whose rules this kernel has: that of the daemon, if one runs. Else it is ipvs where its device is, and
+// iptables, whoever wrote the rules, unless there is a table of mode nftables.
 func found(ctx context.Context) (mode string) {
+	if r, err := askDaemon(); err == nil {
+		return r.Mode
+	}
+	if hasVirtualServers(ctx) {
+		return config.ModeIPVS
+	}
 	mode = config.ModeIPTables
 	_ = withNFTables(nftables.Deps{}, func(b *nftables.Backend) error {
 		if has, err := b.HasTable(ctx); err == nil && has {

@@ -70,6 +70,6 @@ func (d *daemon) handOver(ctx context.Context, e *engine) error {
 // followLive passes a configuration on to the engine that runs.
 func (d *daemon) followLive(ctx context.Context, next config.Config) {
 	d.send(ctx, reconcile.Event{Config: &reconcile.Live{
-		Plan: d.policy(next), SyncPeriod: next.SyncPeriod, MinSyncPeriod: next.MinSyncPeriod,
+		Plan: d.planBy(next), SyncPeriod: next.SyncPeriod, MinSyncPeriod: next.MinSyncPeriod,
 	}})
 }

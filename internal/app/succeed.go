@@ -157,8 +157,9 @@ func (d *daemon) follow(ctx context.Context, next *net.UnixConn) error {
 	}
 	var ask [1]byte
 	for {
-		if _, err := next.Read(ask[:]); err != nil {
-			return nil // it is there, or has died
+		if _, err := next.Read(ask[:]); err != nil { // it is there, or has died
+			d.relay.linger(ctx)
+			return nil
 		}
 		if err := d.handOut(next, sockets(ask[0])); err != nil {
 			return fmt.Errorf("hand sockets over: %w", err)

@@ -129,7 +129,7 @@ func (m *userspaceMode) start(ctx context.Context, c config.Config, log *slog.Lo
 func (m *userspaceMode) keeps() keeps { return m.rules().keeps() }
 
 // leave ends the listeners when the rules of another mode stand. What the proxy relays goes on.
-func (m *userspaceMode) leave() { m.relay.close() }
+func (m *userspaceMode) leave() { m.relay.closeSoon() }
 
 // cleanup finds nothing: the rules are another mode's, and listeners end with the process, or when another mode takes over.
 func (*userspaceMode) cleanup(context.Context, leftovers) ([]string, error) { return nil, nil }
