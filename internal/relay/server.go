@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"sluice/internal/model"
 	"sluice/internal/plan"
 	"sluice/internal/relay/count"
 	"sluice/internal/relay/tcp"
@@ -35,12 +36,12 @@ func New(c Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{config: c, total: newTotals(), targets: map[Key]*entry{}, ports: map[plan.PortID]*count.Counter{}, inherited: inherit(c.Inherited)}
+	s.tracked = &tracked{in: c.In, log: c.Log}
 	s.tcp = tcp.New(tcp.Config{
 		Log: c.Log, In: c.In, Connections: c.Connections, Pipes: c.pipes,
-		DialTimeout: c.DialTimeout, DialTotal: c.DialTotal, Total: s.total.tcp,
+		DialTimeout: c.DialTimeout, DialTotal: c.DialTotal, Source: s.tracked.source(model.TCP), Total: s.total.tcp,
 	})
-	s.udp = udp.New(udp.Config{In: c.In, Sessions: c.Sessions, Idle: c.UDPIdle, StreamIdle: c.UDPIdle, Total: s.total.udp})
-	s.tracked = &tracked{in: c.In, log: c.Log}
+	s.udp = udp.New(udp.Config{In: c.In, Sessions: c.Sessions, Idle: c.UDPIdle, StreamIdle: c.UDPIdle, Source: s.tracked.source(model.UDP), Total: s.total.udp})
 	return s, nil
 }
 

@@ -14,43 +14,61 @@ type Hop struct {
 	before *Hop
 }
 
-// Set are the sockets towards endpoints, and the hops that they were opened for. The zero value is empty; it is safe for
-// concurrent use.
+// Set are the sockets towards endpoints, and the hops that they were opened for. It is safe for concurrent use.
 type Set struct {
+	source func(Way) netip.AddrPort
+
 	mu      sync.Mutex
-	sockets map[socket]*Hop
+	sockets map[netip.AddrPort]map[uint16]*Hop // by endpoint, and the socket's own port
 }
 
-type socket struct {
-	port uint16
-	to   netip.AddrPort
+// Way is how somebody has come.
+type Way struct {
+	// Client and Local are the two ends as the proxy sees them.
+	Client, Local netip.AddrPort
+	To            netip.AddrPort // where the client was going
 }
 
-// Open notes a socket of the proxy's own, until Close.
+// NewSet makes an empty Set. source tells who the client was before rules gave it another address; nil: they never do.
+func NewSet(source func(Way) netip.AddrPort) *Set {
+	if source == nil {
+		source = func(w Way) netip.AddrPort { return w.Client }
+	}
+	return &Set{source: source, sockets: map[netip.AddrPort]map[uint16]*Hop{}}
+}
+
+// Open notes a socket of the proxy's own to an endpoint, until Close.
 func (s *Set) Open(port uint16, to netip.AddrPort, h *Hop) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.sockets == nil {
-		s.sockets = map[socket]*Hop{}
+	if s.sockets[to] == nil {
+		s.sockets[to] = map[uint16]*Hop{}
 	}
-	s.sockets[socket{port, to}] = h
+	s.sockets[to][port] = h
 }
 
 // Close takes back an Open for h.
 func (s *Set) Close(port uint16, to netip.AddrPort, h *Hop) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.sockets[socket{port, to}] == h {
-		delete(s.sockets, socket{port, to})
+	if s.sockets[to][port] != h {
+		return
+	}
+	if delete(s.sockets[to], port); len(s.sockets[to]) == 0 {
+		delete(s.sockets, to)
 	}
 }
 
-// Arrive notes that h is at a place, by a socket of this port that was opened to an address. It reports whether that way
-// has been here before, or is too long to end well.
-func (s *Set) Arrive(h *Hop, at any, port uint16, to netip.AddrPort) (loop bool) {
+// Arrive notes that h is at a place, and how it has come there. It reports whether that way has been here before, or is too
+// long to end well.
+func (s *Set) Arrive(h *Hop, at any, w Way) (loop bool) {
+	var port uint16
+	if s.leads(w.To) {
+		port = s.source(w).Port()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h.at, h.before = at, s.sockets[socket{port, to}]
+	h.at, h.before = at, s.sockets[w.To][port]
 	n := 0
 	for b := h.before; b != nil; b = b.before {
 		if n++; b.at == at || n >= most {
@@ -58,4 +76,11 @@ func (s *Set) Arrive(h *Hop, at any, port uint16, to netip.AddrPort) (loop bool)
 		}
 	}
 	return false
+}
+
+// leads reports whether the proxy itself has a socket to an address.
+func (s *Set) leads(to netip.AddrPort) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.sockets[to]) > 0
 }

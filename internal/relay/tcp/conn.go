@@ -82,8 +82,15 @@ var errLoop = errors.New("an endpoint leads back to the Service")
 
 // loops reports whether c, which was going to an address, has come by a connection of the Listener's own.
 func (c *conn) loops(to netip.AddrPort) bool {
-	peer := c.client.RemoteAddr().(*net.TCPAddr).AddrPort()
-	return c.listener.relay.hops.Arrive(&c.hop, c.listener, peer.Port(), netip.AddrPortFrom(to.Addr().Unmap(), to.Port()))
+	return c.listener.relay.hops.Arrive(&c.hop, c.listener, hops.Way{
+		Client: addrPort(c.client.RemoteAddr()), Local: addrPort(c.client.LocalAddr()), To: to,
+	})
+}
+
+// addrPort has an IPv4 address as such.
+func addrPort(a net.Addr) netip.AddrPort {
+	ap := a.(*net.TCPAddr).AddrPort()
+	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
 }
 
 // join ties the two connections together.

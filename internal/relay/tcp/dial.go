@@ -14,7 +14,7 @@ import (
 // why says what is to be counted when none did.
 func (c *conn) dial() (endpoint *net.TCPConn, why count.Reason, err error) {
 	var tried []netip.AddrPort
-	client := c.client.RemoteAddr().(*net.TCPAddr).AddrPort().Addr().Unmap()
+	client := addrPort(c.client.RemoteAddr()).Addr()
 	until := c.began.Add(c.listener.relay.config.DialTotal)
 	why, err = count.NoEndpoint, errors.New("no endpoint")
 	for {
@@ -49,7 +49,7 @@ func (c *conn) try(addr netip.AddrPort, until time.Time) (endpoint *net.TCPConn,
 	})
 	if err == nil {
 		endpoint, c.addr = conn.(*net.TCPConn), addr
-		c.port = endpoint.LocalAddr().(*net.TCPAddr).AddrPort().Port()
+		c.port = addrPort(endpoint.LocalAddr()).Port()
 		r.hops.Open(c.port, c.addr, &c.hop)
 		picker.Worked(addr)
 		return endpoint, nil

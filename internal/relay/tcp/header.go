@@ -21,18 +21,18 @@ func (c *conn) sendHeader(endpoint *net.TCPConn, to netip.AddrPort) error {
 
 // original is where the client was going; ok is false if it was going to this very socket, so that nobody redirected it.
 func (c *conn) original() (to netip.AddrPort, ok bool) {
-	local := c.client.LocalAddr().(*net.TCPAddr).AddrPort()
+	local := addrPort(c.client.LocalAddr())
 	raw, err := c.client.SyscallConn()
 	if err != nil {
 		return local, false
 	}
 	ask := splice.OriginalDst6
-	if local.Addr().Unmap().Is4() {
+	if local.Addr().Is4() {
 		ask = splice.OriginalDst4
 	}
 	err2 := raw.Control(func(fd uintptr) { to, err = ask(fd) })
 	if err != nil || err2 != nil { // connection tracking has not seen it, so nothing was rewritten
 		return local, false
 	}
-	return to, to != netip.AddrPortFrom(local.Addr().Unmap(), local.Port())
+	return to, to != local
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,6 +39,8 @@ type Config struct {
 	Pipes int
 	// DialTimeout bounds one attempt to reach an endpoint, DialTotal all of them for one connection. 0: the defaults.
 	DialTimeout, DialTotal time.Duration
+	// Source is that of [hops.NewSet].
+	Source func(hops.Way) netip.AddrPort
 	// Total is the parent of all counters.
 	Total *count.Counter
 }
@@ -50,7 +53,7 @@ type Relay struct {
 	spare  *spare
 	full   count.Occasion // the limit was reached
 	open   atomic.Int64
-	hops   hops.Set // connections to endpoints
+	hops   *hops.Set // connections to endpoints
 
 	live    context.Context // ends when what is open is cut off
 	die     context.CancelFunc
@@ -68,6 +71,7 @@ func New(c Config) *Relay {
 		dialer: net.Dialer{Timeout: c.DialTimeout, KeepAlive: -1}, // set once it is connected
 		pipes:  newPipes(c.Pipes),
 		spare:  newSpare(),
+		hops:   hops.NewSet(c.Source),
 		conns:  map[*conn]struct{}{},
 	}
 	r.live, r.die = context.WithCancel(context.Background())

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"sluice/internal/relay/count"
+	"sluice/internal/relay/hops"
 )
 
 const (
@@ -78,7 +79,7 @@ func (s *session) open() {
 		s.refuse(count.NotRedirected)
 		return
 	}
-	if s.listener.engine.hops.Arrive(&s.hop, s.listener, s.client.Port(), original) {
+	if s.listener.engine.hops.Arrive(&s.hop, s.listener, hops.Way{Client: s.client, Local: s.to(), To: original}) {
 		s.listener.target.looped()
 		s.refuse(count.Loop)
 		return
@@ -93,11 +94,15 @@ func (s *session) open() {
 }
 
 func (s *session) original() (netip.AddrPort, bool) {
-	local := netip.AddrPortFrom(s.local.WithZone(""), s.listener.local.Port())
 	if ask := s.listener.target.Original; ask != nil {
-		return ask(s.client, local)
+		return ask(s.client, s.to())
 	}
-	return local, true
+	return s.to(), true
+}
+
+// to is where the client's datagrams came in.
+func (s *session) to() netip.AddrPort {
+	return netip.AddrPortFrom(s.local.WithZone(""), s.listener.local.Port())
 }
 
 // find opens the session to an endpoint that this machine has a way to, and that has not refused by the time that the

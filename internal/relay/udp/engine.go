@@ -3,6 +3,7 @@ package udp
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -40,6 +41,8 @@ type Config struct {
 	PerClient int
 	// Idle is how long a session lives without a datagram, StreamIdle one that is a stream. 0: the defaults.
 	Idle, StreamIdle time.Duration
+	// Source is that of [hops.NewSet].
+	Source func(hops.Way) netip.AddrPort
 	// Total counts the sessions of all Listeners, as connections, and their bytes. Nil: nobody asks.
 	Total *count.Counter
 	// Now is the clock. Nil: time.Now.
@@ -55,7 +58,7 @@ type Engine struct {
 	openers chan struct{}
 	backlog backlog
 	stats   counters
-	hops    hops.Set // sessions' sockets
+	hops    *hops.Set // sockets of sessions
 
 	mu        sync.Mutex
 	listeners map[*Listener]struct{}
@@ -75,6 +78,7 @@ func New(c Config) *Engine {
 		openers:   make(chan struct{}, openers),
 		listeners: map[*Listener]struct{}{},
 		done:      make(chan struct{}),
+		hops:      hops.NewSet(c.Source),
 	}
 	e.sweeper.Go(e.keepSweeping)
 	return e
