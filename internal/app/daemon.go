@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"sluice/internal/backend/ipvs"
 	"sluice/internal/config"
 	"sluice/internal/health"
 	"sluice/internal/hostset"
@@ -150,7 +151,7 @@ func (d *daemon) run(ctx context.Context, first *engine, planner *plan.Planner) 
 	group.Go(func() error { d.local.Run(ctx); return nil })
 	group.Go(func() error { return d.ports.health.Run(ctx) })
 	group.Go(func() error { return d.ports.metrics.Run(ctx) })
-	group.Go(func() error { return d.links.WatchAddresses(ctx, func() { d.hostChanged(ctx) }) })
+	group.Go(func() error { return d.links.WatchAddresses(ctx, ipvs.DeviceName, func() { d.hostChanged(ctx) }) })
 	group.Go(func() error { return d.source.watch(ctx, func(e reconcile.Event) { d.heard(ctx, e) }) })
 	group.Go(func() error { return d.reload(ctx) })
 	err := group.Wait()

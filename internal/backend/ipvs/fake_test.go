@@ -211,7 +211,7 @@ func (d device) AddressesOf(name string) ([]netip.Prefix, error) {
 	return slices.Collect(maps.Keys(d.links[name])), nil
 }
 
-func (d device) AddAddress(name string, p netip.Prefix) error {
+func (d device) AddMuteAddress(name string, p netip.Prefix) error {
 	return d.write("add address", func() error {
 		if d.links[name] == nil {
 			return link.ErrNotFound

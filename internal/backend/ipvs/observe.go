@@ -31,7 +31,7 @@ type Servers interface {
 type Device interface {
 	AddDummy(name string) error
 	AddressesOf(name string) ([]netip.Prefix, error)
-	AddAddress(name string, prefix netip.Prefix) error
+	AddMuteAddress(name string, prefix netip.Prefix) error
 	DeleteAddress(name string, prefix netip.Prefix) error
 	Delete(name string) error
 	Close()

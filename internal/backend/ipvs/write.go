@@ -208,7 +208,7 @@ func (b *Backend) doDevice(o operation) (err error) {
 		err = b.device.AddDummy(DeviceName)
 		b.known.device = err == nil
 	case addAddress:
-		if err = b.device.AddAddress(DeviceName, prefixOf(o.addr)); err == nil {
+		if err = b.device.AddMuteAddress(DeviceName, prefixOf(o.addr)); err == nil {
 			b.known.addrs[o.addr] = struct{}{}
 		}
 	case deleteAddress:

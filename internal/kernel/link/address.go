@@ -3,6 +3,7 @@ package link
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/netip"
 
@@ -57,7 +58,23 @@ func address(a netlink.Addr, l *netlink.LinkAttrs) Address {
 // AddAddress gives an interface an address, which is usable at once: the kernel does not look for duplicates.
 // Having the address already is success.
 func (h *Handle) AddAddress(name string, prefix netip.Prefix) error {
+	return h.addAddress(name, prefix, &netlink.Addr{IPNet: toIPNet(prefix)})
+}
+
+// AddMuteAddress is AddAddress of one that the kernel never chooses as source by itself, not even to masquerade, where the
+// interface that a packet leaves by has none of its own: IPv4 has the scope of the machine for that, and IPv6 an address
+// that is deprecated from the start.
+func (h *Handle) AddMuteAddress(name string, prefix netip.Prefix) error {
 	addr := &netlink.Addr{IPNet: toIPNet(prefix)}
+	if prefix.Addr().Is6() {
+		addr.ValidLft, addr.PreferedLft = math.MaxUint32, 0
+	} else {
+		addr.Scope = unix.RT_SCOPE_HOST
+	}
+	return h.addAddress(name, prefix, addr)
+}
+
+func (h *Handle) addAddress(name string, prefix netip.Prefix, addr *netlink.Addr) error {
 	if prefix.Addr().Is6() {
 		addr.Flags = unix.IFA_F_NODAD
 	}

@@ -39,6 +39,16 @@ func TestDummy(t *testing.T) {
 			t.Errorf("%s answers %q", p.Addr(), got)
 		}
 	}
+	mute := netip.MustParsePrefix("10.96.0.11/32")
+	must(t, h.AddMuteAddress("svc0", mute))
+	must(t, h.AddMuteAddress("svc0", netip.MustParsePrefix("fd00:96::b/128")))
+	for _, host := range []string{"10.96.0.11", "fd00:96::b"} {
+		if got := fetch(t, ns, net.JoinHostPort(host, "80")); got != "here" {
+			t.Errorf("mute %s answers %q", host, got)
+		}
+	}
+	must(t, h.DeleteAddress("svc0", mute))
+	must(t, h.DeleteAddress("svc0", netip.MustParsePrefix("fd00:96::b/128")))
 	must(t, h.DeleteAddress("svc0", want[1]))
 	if got, err := h.AddressesOf("svc0"); err != nil || !slices.Equal(got, want[:1]) {
 		t.Errorf("addresses %v, %v, want %v", got, err, want[:1])

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
+	"time"
 
 	"sluice/internal/kernel/link"
 	"sluice/internal/kernel/netns"
@@ -92,10 +93,17 @@ func TestWatchAddresses(t *testing.T) {
 	nstest.Require(t)
 	h, _ := newHandle(t)
 	must(t, h.AddBridge("br0"))
+	must(t, h.AddBridge("br1"))
 	ctx, cancel := context.WithCancel(context.Background())
 	changes, ended := make(chan struct{}), make(chan error, 1)
-	go func() { ended <- h.WatchAddresses(ctx, func() { changes <- struct{}{} }) }()
+	go func() { ended <- h.WatchAddresses(ctx, "br1", func() { changes <- struct{}{} }) }()
 	<-changes // the first call: subscribed
+	must(t, h.AddAddress("br1", netip.MustParsePrefix("192.0.2.9/24")))
+	select {
+	case <-changes:
+		t.Error("a change of br1 is told")
+	case <-time.After(100 * time.Millisecond):
+	}
 	must(t, h.AddAddress("br0", netip.MustParsePrefix("192.0.2.1/24")))
 	<-changes
 	must(t, h.DeleteAddress("br0", netip.MustParsePrefix("192.0.2.1/24")))
@@ -112,7 +120,7 @@ func TestWatchManyAddresses(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	known, ended := make(chan int, 10_000), make(chan error, 1)
 	go func() {
-		ended <- h.WatchAddresses(ctx, func() {
+		ended <- h.WatchAddresses(ctx, "", func() {
 			all, err := h.Addresses()
 			if err != nil && !errors.Is(err, link.ErrInterrupted) {
 				t.Error(err)

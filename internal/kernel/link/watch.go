@@ -22,9 +22,27 @@ const (
 // and once at first, until ctx ends; then it returns nil. It returns an error only when it cannot subscribe at first.
 // Notifications that the kernel drops, because there are too many, count as a change, and so does each try to subscribe
 // anew after that.
-func (h *Handle) WatchAddresses(ctx context.Context, changed func()) error {
-	w := watch{subscribe: h.subscribe, bell: make(chan struct{}, 1)}
+//
+// Changes of the interface but do not count: it may have thousands of addresses that are nobody's business.
+func (h *Handle) WatchAddresses(ctx context.Context, but string, changed func()) error {
+	w := watch{subscribe: h.subscribe, counts: h.isNot(but), bell: make(chan struct{}, 1)}
 	return w.run(ctx, changed)
+}
+
+// isNot reports of the index of an interface whether its name is another one. It asks the kernel until it has met that
+// name.
+func (h *Handle) isNot(name string) func(index int) bool {
+	known := 0
+	return func(index int) bool {
+		if index == known {
+			return false
+		}
+		l, err := h.nl.LinkByIndex(index)
+		if err == nil && l.Attrs().Name == name {
+			known = index
+		}
+		return index != known
+	}
 }
 
 // subscribe has notifications of changed addresses sent to updates, which is closed when that ends: because done is
@@ -40,6 +58,7 @@ func (h *Handle) subscribe(updates chan<- netlink.AddrUpdate, done <-chan struct
 // watch takes notifications as they come, so that the kernel need not drop any, and tells of them in its own time.
 type watch struct {
 	subscribe func(updates chan<- netlink.AddrUpdate, done <-chan struct{}) error
+	counts    func(index int) bool
 	// bell has a ring in it while there is a change to tell of.
 	bell chan struct{}
 }
@@ -120,8 +139,10 @@ func (w *watch) drain(s *subscription) {
 		return
 	}
 	defer s.end()
-	for range s.updates {
-		w.ring()
+	for u := range s.updates {
+		if w.counts(u.LinkIndex) {
+			w.ring()
+		}
 	}
 }
 

@@ -29,7 +29,7 @@ func (k *kernel) subscribe(updates chan<- netlink.AddrUpdate, done <-chan struct
 func (k *kernel) follow(t *testing.T, d time.Duration) (told []time.Duration) {
 	t.Helper()
 	k.start = time.Now()
-	w := watch{subscribe: k.subscribe, bell: make(chan struct{}, 1)}
+	w := watch{subscribe: k.subscribe, counts: func(int) bool { return true }, bell: make(chan struct{}, 1)}
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
 	if err := w.run(ctx, func() { told = append(told, time.Since(k.start)) }); err != nil {
