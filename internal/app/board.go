@@ -13,7 +13,6 @@ import (
 	"sluice/internal/model"
 	"sluice/internal/plan"
 	"sluice/internal/reconcile"
-	"sluice/internal/relay"
 	"sluice/internal/status"
 )
 
@@ -124,10 +123,10 @@ func (b *board) report(ctx context.Context) status.Report {
 	}
 	r.Healthy, r.Applied = loop.Healthy(), applied(loop.Summary())
 	states := loop.Status()
-	connections, proxied := counts.within(ctx), b.relay.ports()
+	connections, proxied := counts.within(ctx), b.relay.proxied()
 	for _, id := range slices.SortedFunc(maps.Keys(states), plan.PortID.Compare) {
 		port := portStatus(id, states[id], ports[id])
-		port.Proxy = [...]uint16{proxied[relay.Key{Port: id, List: plan.ListCluster}], proxied[relay.Key{Port: id, List: plan.ListLocal}]}
+		port.Proxy, port.Open = proxied.of(id)
 		if n, ok := connections[id]; ok {
 			port.Connections = &n
 		}

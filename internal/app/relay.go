@@ -9,6 +9,7 @@ import (
 
 	"sluice/internal/backend/userspace"
 	"sluice/internal/config"
+	"sluice/internal/plan"
 	"sluice/internal/relay"
 )
 
@@ -142,4 +143,23 @@ func (r *relayOfDaemon) end(ctx context.Context) error {
 		err = errors.Join(err, stopErr)
 	}
 	return err
+}
+
+// proxied is what the proxy does for Service ports.
+type proxied struct {
+	ports map[relay.Key]uint16 // where rules lead to
+	stats *relay.Stats
+}
+
+func (r *relayOfDaemon) proxied() proxied { return proxied{r.ports(), r.stats()} }
+
+// of is where rules lead to for a Service port, and what it has open; nil: they do not lead to the proxy, so that this would
+// not be all.
+func (p proxied) of(id plan.PortID) (at [2]uint16, open *int64) {
+	at = [...]uint16{p.ports[relay.Key{Port: id, List: plan.ListCluster}], p.ports[relay.Key{Port: id, List: plan.ListLocal}]}
+	if at == [2]uint16{} || p.stats == nil {
+		return at, nil
+	}
+	n := p.stats.Ports[id].Open
+	return at, &n
 }

@@ -19,12 +19,12 @@ import (
 
 func TestStatusText(t *testing.T) {
 	now := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
-	count := uint64(1234)
+	count, open := uint64(1234), int64(56)
 	v := statusView{now: now, Report: status.Report{
 		Mode: "nftables", Node: "node-a", Since: now.Add(-75 * time.Hour), Healthy: true,
 		Applied: &status.Applied{Last: now.Add(-90 * time.Second), LastSeconds: 0.0012344, Times: 7, Written: 120, Restored: 3},
 		Ports: []status.Port{
-			{Namespace: "default", Name: "web", Number: 80, Protocol: "TCP", Family: "IPv4", State: "done", Since: now.Add(-3 * time.Hour), Frontends: 2, Endpoints: 3, Connections: &count},
+			{Namespace: "default", Name: "web", Number: 80, Protocol: "TCP", Family: "IPv4", State: "done", Since: now.Add(-3 * time.Hour), Frontends: 2, Endpoints: 3, Connections: &count, Open: &open},
 			{Namespace: "kube-system", Name: "kube-dns", Port: "dns", Number: 53, Protocol: "UDP", Family: "IPv6", State: "error", Since: now.Add(-5 * time.Minute), Error: "add element: no space left on device", Frontends: 1, Endpoints: 1},
 			{Namespace: "shop", Name: "gone", Protocol: "TCP", Family: "IPv4", State: "pending", Since: now},
 		},
@@ -46,10 +46,10 @@ default       web        80/TCP       IPv4     done      3           1234       
 kube-system   kube-dns   dns:53/UDP   IPv6     error     1           -             5m
 shop          gone       -/TCP        IPv4     pending   0           -             0s
 ` + wrong},
-		{true, head + `NAMESPACE     NAME       PORT         FAMILY   STATE     ENDPOINTS   CONNECTIONS   AGE   FRONTENDS
-default       web        80/TCP       IPv4     done      3           1234          3h    2
-kube-system   kube-dns   dns:53/UDP   IPv6     error     1           -             5m    1
-shop          gone       -/TCP        IPv4     pending   0           -             0s    0
+		{true, head + `NAMESPACE     NAME       PORT         FAMILY   STATE     ENDPOINTS   CONNECTIONS   AGE   FRONTENDS   OPEN
+default       web        80/TCP       IPv4     done      3           1234          3h    2           56
+kube-system   kube-dns   dns:53/UDP   IPv6     error     1           -             5m    1           -
+shop          gone       -/TCP        IPv4     pending   0           -             0s    0           -
 ` + wrong},
 	} {
 		var out bytes.Buffer

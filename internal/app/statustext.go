@@ -89,15 +89,16 @@ func kindText(k status.Kind) string {
 
 func (v statusView) table(b *strings.Builder) {
 	w := tabwriter.NewWriter(b, 0, 0, 3, ' ', 0)
-	row := func(frontends string, cells ...string) {
+	row := func(open, frontends string, cells ...string) {
 		if v.wide {
-			cells = append(cells, frontends)
+			cells = append(cells, frontends, open)
 		}
 		_, _ = fmt.Fprintln(w, strings.Join(cells, "\t")) // it is written to memory
 	}
-	row("FRONTENDS", "NAMESPACE", "NAME", "PORT", "FAMILY", "STATE", "ENDPOINTS", "CONNECTIONS", "AGE")
+	row("OPEN", "FRONTENDS", "NAMESPACE", "NAME", "PORT", "FAMILY", "STATE", "ENDPOINTS", "CONNECTIONS", "AGE")
 	for _, p := range v.Ports {
-		row(strconv.Itoa(p.Frontends), p.Namespace, p.Name, portCell(p), p.Family, p.State, strconv.Itoa(p.Endpoints), connections(p), age(v.now.Sub(p.Since)))
+		row(number(p.Open), strconv.Itoa(p.Frontends), p.Namespace, p.Name, portCell(p), p.Family, p.State,
+			strconv.Itoa(p.Endpoints), number(p.Connections), age(v.now.Sub(p.Since)))
 	}
 	_ = w.Flush()
 }
@@ -121,21 +122,22 @@ func (v statusView) wrong(b *strings.Builder) {
 
 // portCell is like "http:80/TCP", or "80/TCP" for a port without a name.
 func portCell(p status.Port) string {
-	number := "-"
+	cell := "-"
 	if p.Number != 0 {
-		number = strconv.Itoa(int(p.Number))
+		cell = strconv.Itoa(int(p.Number))
 	}
 	if p.Port != "" {
-		number = p.Port + ":" + number
+		cell = p.Port + ":" + cell
 	}
-	return number + "/" + p.Protocol
+	return cell + "/" + p.Protocol
 }
 
-func connections(p status.Port) string {
-	if p.Connections == nil {
+// number is one that may not be known.
+func number[N int64 | uint64](n *N) string {
+	if n == nil {
 		return "-"
 	}
-	return strconv.FormatUint(*p.Connections, 10)
+	return fmt.Sprint(*n)
 }
 
 // age is a duration in one unit, of which there are at least two.

@@ -68,4 +68,6 @@ type Port struct {
 	Proxy [2]uint16 `json:"proxyPorts,omitzero"`
 	// Connections is how many there have been since the counter was made. It is absent where the mode counts none.
 	Connections *uint64 `json:"connections,omitempty"`
+	// Open is how many connections and sessions of UDP the proxy of mode userspace has open. It is absent in other modes.
+	Open *int64 `json:"openConnections,omitempty"`
 }
