@@ -31,6 +31,9 @@ func patience(fd int) error {
 func answer(fd int) error {
 	var buf [len(message)]byte
 	n, from, err := syscall.Recvfrom(fd, buf[:], 0)
+	for errors.Is(err, syscall.EINTR) { // as in take
+		n, from, err = syscall.Recvfrom(fd, buf[:], 0)
+	}
 	if err != nil {
 		return fmt.Errorf("no datagram came: %w", err)
 	}

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
+
+	"sluice/internal/testkit/crowd"
 )
 
 // footprint is what a daemon takes.
@@ -20,13 +24,15 @@ type footprint struct{ memory, peak, files, goroutines int }
 func (w *way) look() footprint {
 	w.Helper()
 	w.daemon.rest()
+	f := footprint{goroutines: w.metric("go_goroutines")}
 	files, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(w.daemon.Pid()), "fd"))
 	if err != nil {
 		w.Fatal(err)
 	}
-	goroutines := w.metric("go_goroutines")
+	f.files = len(files)
 	status := w.daemon.proc("status")
-	return footprint{memory(w.B, status, "VmRSS"), memory(w.B, status, "VmHWM"), len(files), goroutines}
+	f.memory, f.peak = memory(w.B, status, "VmRSS"), memory(w.B, status, "VmHWM")
+	return f
 }
 
 // row has what each of n takes, if there are any.
@@ -62,4 +68,12 @@ func (w *way) metric(name string) int {
 		w.Fatal(err)
 	}
 	return int(value)
+}
+
+// open is how many connections of the node to the endpoint there are, over tcp or udp.
+func (w *way) open(network string) int {
+	w.Helper()
+	ip := wayEndpoint.As4()
+	to := fmt.Sprintf(" %08X:%04X 01 ", binary.NativeEndian.Uint32(ip[:]), crowd.TargetPort) // established
+	return strings.Count(w.daemon.proc("net/"+network), to)
 }

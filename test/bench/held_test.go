@@ -15,7 +15,7 @@ const otherFiles = 350
 
 // BenchmarkUserspaceHeld measures the memory of a daemon that holds many connections and sessions.
 func BenchmarkUserspaceHeld(b *testing.B) {
-	nstest.RequireRoot(b, needsModes)
+	nstest.Require(b)
 	for b.Loop() {
 		t := figures.Grid{Head: []string{"the daemon", "MiB", "KiB for each", "MiB at its peak", "open files", "goroutines"}}
 		heldConnections(b, &t)

@@ -61,6 +61,9 @@ func pass(fd int) error {
 func take(fd int) error {
 	var buf [len(message)]byte
 	n, err := syscall.Read(fd, buf[:])
+	for errors.Is(err, syscall.EINTR) { // where there is a timeout, no signal goes unnoticed
+		n, err = syscall.Read(fd, buf[:])
+	}
 	if err == nil && string(buf[:n]) != message {
 		err = fmt.Errorf("read %q", buf[:n])
 	}

@@ -42,7 +42,7 @@ func (w *way) asClient(kind int, to netip.AddrPort, f func(fd int) error) error 
 
 // bulk sends many bytes over one connection.
 func bulk(w *way) ([]float64, error) {
-	total := scaled(2048) << 20
+	total := scaled(1024) << 20
 	elapsed, here, proxy, err := w.timed(func() error {
 		var both errgroup.Group
 		both.Go(func() error { return drain(w.listener, total) })

@@ -11,9 +11,6 @@ import (
 	"sluice/internal/testkit/nstest"
 )
 
-// needsModes is why an ordinary user cannot run what compares modes.
-const needsModes = "what compares modes takes the same buffers for all of them"
-
 // trial is one attempt along a way, which finds figures for some rows.
 type trial struct {
 	rows []string
@@ -32,7 +29,7 @@ var trials = []trial{
 
 // BenchmarkUserspace compares the ways from a client to an endpoint.
 func BenchmarkUserspace(b *testing.B) {
-	nstest.RequireRoot(b, needsModes)
+	nstest.Require(b)
 	for b.Loop() {
 		var ways []*way
 		for _, mode := range modesBeside() {
@@ -50,7 +47,7 @@ func BenchmarkUserspace(b *testing.B) {
 		for _, w := range ways {
 			w.end()
 		}
-		publish(b, "userspace", t.String())
+		publish(b, "userspace", figures.Machine(b)+".\n\n"+t.String())
 	}
 }
 

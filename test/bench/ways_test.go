@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 	"path/filepath"
@@ -93,7 +92,7 @@ func (w *way) end() {
 			_ = syscall.Close(fd) // nothing is lost with it
 		}
 	}
-	if err := errors.Join(w.lab.Close()); err != nil {
+	if err := w.lab.Close(); err != nil {
 		w.Error(err)
 	}
 }
