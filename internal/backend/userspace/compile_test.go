@@ -131,18 +131,6 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// Sessions of UDP stay with endpoints that get nothing new, save with those that a list of this node's may not have.
-func TestDrainingTargets(t *testing.T) {
-	here := plan.Endpoint{AddrPort: netip.MustParseAddrPort("10.244.0.5:80"), Local: true, Weight: 1}
-	there := plan.Endpoint{AddrPort: netip.MustParseAddrPort("10.244.0.6:80"), Weight: 1}
-	p := &plan.Port{Draining: []plan.Endpoint{here, there}}
-	for l, want := range map[plan.List][]plan.Endpoint{plan.ListCluster: {here, there}, plan.ListLocal: {here}} {
-		if diff := cmp.Diff(want, draining(p, l), comparers); diff != "" {
-			t.Errorf("list %d (-want +got):\n%s", l, diff)
-		}
-	}
-}
-
 // A client outside that came by the list of all nodes does not stay there when policy Local holds it to this node's: its
 // entry of connection tracking leads to the other list's port now.
 func TestPolicyMovesClientsOfUDP(t *testing.T) {
