@@ -104,8 +104,11 @@ func (p *predecessor) sockets(wanted sockets) ([]relay.Socket, error) {
 		return nil, err
 	}
 	var list []handed
-	if err := json.Unmarshal(note, &list); err != nil || len(list) != len(files) {
-		return nil, fmt.Errorf("%d sockets came with a note of %d (%v)", len(files), len(list), err)
+	if err := json.Unmarshal(note, &list); err != nil {
+		return nil, errors.Join(fmt.Errorf("a note of sockets: %w", err), closeFiles(files))
+	}
+	if len(list) != len(files) {
+		return nil, errors.Join(fmt.Errorf("%d sockets came with a note of %d", len(files), len(list)), closeFiles(files))
 	}
 	all := make([]relay.Socket, len(list))
 	for i, h := range list {
@@ -184,9 +187,17 @@ func (d *daemon) handOut(next *net.UnixConn, wanted sockets) error {
 	return errors.Join(err, closeSockets(all))
 }
 
-func closeSockets(all []relay.Socket) (err error) {
-	for _, s := range all {
-		err = errors.Join(err, s.File.Close())
+func closeSockets(all []relay.Socket) error {
+	files := make([]*os.File, len(all))
+	for i, s := range all {
+		files[i] = s.File
+	}
+	return closeFiles(files)
+}
+
+func closeFiles(files []*os.File) (err error) {
+	for _, f := range files {
+		err = errors.Join(err, f.Close())
 	}
 	return err
 }
