@@ -8,6 +8,7 @@ import (
 
 	"sluice/internal/backend"
 	"sluice/internal/kernel/sysctl"
+	"sluice/internal/model"
 	"sluice/internal/plan"
 )
 
@@ -32,6 +33,8 @@ type Backend struct {
 	draining, idle map[Server]struct{}
 	// lingering are those that nobody wants any more.
 	lingering map[Server]struct{}
+	// protocols are those of the marks' virtual servers that this process has wanted, which the kernel does not have.
+	protocols map[Server]model.Protocol
 	// lacking are schedulers that the kernel does not have, and told who was told of one.
 	lacking map[string]bool
 	told    map[plan.PortID]string
@@ -95,7 +98,9 @@ func New(opts Options, deps Deps) *Backend {
 	if deps.Fallback == nil {
 		deps.Fallback = func(plan.PortID, error) {}
 	}
-	return &Backend{opts: opts, deps: deps, lacking: map[string]bool{}, told: map[plan.PortID]string{}}
+	return &Backend{
+		opts: opts, deps: deps, protocols: map[Server]model.Protocol{}, lacking: map[string]bool{}, told: map[plan.PortID]string{},
+	}
 }
 
 // Name is the value of --mode.

@@ -3,6 +3,7 @@ package ipvs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -139,6 +140,44 @@ func TestUDP(t *testing.T) {
 	w.change(noWeb())
 	w.apply(backend.Request{})
 	w.want()
+}
+
+// TestUDPByMark: so does one of clients outside that come by a mark, which the kernel has no protocol of.
+func TestUDPByMark(t *testing.T) {
+	local := func(endpoints ...byte) model.Delta {
+		return webWith(func(s *model.Service) {
+			udp(s)
+			s.Type, s.ExternalPolicy, s.ExternalIPs = model.NodePort, model.PolicyLocal, sample.Addrs("203.0.113.5")
+		}, endpoints...)
+	}
+	w := newRig(t, Options{}, local(5, 6))
+	for _, step := range []struct {
+		leaves byte
+		to     model.Delta
+	}{{6, local(5)}, {5, noWeb()}} {
+		w.apply(backend.Request{})
+		w.connectByMark(step.leaves, 9)
+		w.change(step.to)
+		w.apply(backend.Request{Recheck: true})
+		leaves := fmt.Sprintf("10.244.1.%d:", step.leaves)
+		if got := w.dump(); slices.ContainsFunc(got, func(line string) bool { return strings.Contains(line, leaves) }) {
+			t.Errorf("%s is left:\n%s", leaves, join(got))
+		}
+	}
+	w.want()
+}
+
+// connectByMark has an endpoint have so many clients that come by a mark.
+func (w *rig) connectByMark(endpoint byte, n uint32) {
+	w.Helper()
+	to := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 244, 1, endpoint}), 8080)
+	for name, s := range w.servers {
+		if d := s.destinations[to]; d != nil && name.Mark != 0 {
+			d.Inactive = n
+			return
+		}
+	}
+	w.Fatalf("no mark leads to %s", to)
 }
 
 // TestForeign: what others have stays, also at the node's own addresses; what is taken for ours does not.

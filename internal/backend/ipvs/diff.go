@@ -4,6 +4,8 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+
+	"sluice/internal/model"
 )
 
 // delta is what turns what the kernel has into what is wanted. What is new comes before the rules, what goes after them,
@@ -12,6 +14,8 @@ type delta struct {
 	before, after []operation
 	// lacking are schedulers that the kernel does not have.
 	lacking map[string]bool
+	// protocols are those of marks that nobody wants any more, as far as they are known.
+	protocols map[Server]model.Protocol
 }
 
 func (d *delta) first(o operation) { d.before = append(d.before, o) }
@@ -69,7 +73,7 @@ func (d *delta) scheduling(want *VirtualServer) Scheduling {
 // unwanted takes away what nobody has any more: a virtual server goes when its last destination does.
 func (d *delta) unwanted(at Server, have *held) {
 	left := sorted(have.destinations)
-	stays := func(a netip.AddrPort) bool { return !goes(at, nil, a, have.destinations[a]) }
+	stays := func(a netip.AddrPort) bool { return !d.goes(at, nil, a, have.destinations[a]) }
 	if !slices.ContainsFunc(left, stays) {
 		d.last(operation{verb: deleteServer, server: at})
 		return
@@ -86,7 +90,7 @@ func (d *delta) drain(at Server, want *VirtualServer, to netip.AddrPort, have de
 		o.port = want.Port
 	}
 	switch {
-	case goes(at, want, to, have):
+	case d.goes(at, want, to, have):
 		o.verb = deleteDestination
 		d.last(o)
 	case have.weight > 0:
@@ -97,9 +101,21 @@ func (d *delta) drain(at Server, want *VirtualServer, to netip.AddrPort, have de
 
 // goes reports whether a destination that gets no new connections can be taken away: because it has none, or because
 // what it has are none that last.
-func goes(at Server, want *VirtualServer, to netip.AddrPort, have destination) bool {
+func (d *delta) goes(at Server, want *VirtualServer, to netip.AddrPort, have destination) bool {
 	idle := have.weight == 0 && !have.busy
-	return idle || !outlives(at) && !want.drains(to)
+	return idle || d.protocol(at, want) == model.UDP && !want.drains(to)
+}
+
+// protocol is that of a virtual server. The kernel does not say which one the clients of a mark speak; where nobody else
+// does, it may be one that has connections.
+func (d *delta) protocol(at Server, want *VirtualServer) model.Protocol {
+	switch {
+	case at.Mark == 0:
+		return at.Protocol
+	case want != nil:
+		return want.Port.Protocol
+	}
+	return d.protocols[at]
 }
 
 func sorted(m map[netip.AddrPort]destination) []netip.AddrPort {

@@ -32,6 +32,8 @@ type kernel struct {
 	writes int
 	// lost are connections that last and were lost.
 	lost int
+	// isUDP tells which marks are of clients that have no connections.
+	isUDP func(mark uint32) bool
 }
 
 type fakeServer struct {
@@ -45,6 +47,7 @@ func newKernel() *kernel {
 		servers: map[ipvs.Name]*fakeServer{}, links: map[string]map[netip.Prefix]bool{"lo": {}},
 		sysctl: map[string]string{"kernel.osrelease": "6.1.0-57-cloud-amd64"},
 		fault:  func(string) (error, error) { return nil, nil },
+		isUDP:  func(uint32) bool { return false },
 	}
 }
 
@@ -113,7 +116,7 @@ func (k *kernel) Delete(n ipvs.Name) error {
 
 // lose notes the connections of a destination that goes. UDP has none that last.
 func (k *kernel) lose(n ipvs.Name, d *ipvs.FoundDestination) {
-	if n.Protocol != ipvs.UDP {
+	if n.Protocol != ipvs.UDP && !k.isUDP(n.Mark) {
 		k.lost += int(d.Active + d.Inactive)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/netip"
 	"slices"
+
+	"sluice/internal/model"
 )
 
 // reply is where packets of clients came from.
@@ -51,7 +53,7 @@ func (b *Backend) retire(s Server, replies map[reply]traffic) error {
 	for _, a := range sorted(h.destinations) {
 		o := operation{server: s, destination: a}
 		switch d := h.destinations[a]; {
-		case d.weight == 0 && !d.busy, !outlives(s) && b.isDeaf(reply{s, a}, d.traffic):
+		case d.weight == 0 && !d.busy, s.Protocol == model.UDP && b.isDeaf(reply{s, a}, d.traffic):
 			o.verb = deleteDestination
 		case d.weight > 0:
 			o.verb = setDestination

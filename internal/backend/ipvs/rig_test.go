@@ -40,6 +40,14 @@ func newRig(t tb, opts Options, deltas ...model.Delta) *rig {
 	for _, d := range deltas {
 		w.planner.Update(d)
 	}
+	w.isUDP = func(mark uint32) bool {
+		for id, m := range w.inner.marks {
+			if m == mark {
+				return id.Protocol == model.UDP
+			}
+		}
+		return false
+	}
 	w.restart()
 	return w
 }

@@ -136,10 +136,6 @@ func (h *held) drains(want *VirtualServer) bool {
 	return false
 }
 
-// outlives reports whether destinations of a protocol end with their connections, and not at once. Those of a mark may be of
-// any protocol.
-func outlives(at Server) bool { return at.Mark != 0 || at.Protocol != model.UDP }
-
 // ends reports whether one of the destinations that the kernel has now has neither new connections nor old ones.
 func (h *held) ends(now map[netip.AddrPort]destination) bool {
 	for a, d := range now {

@@ -14,9 +14,13 @@ import (
 
 // compare collects what is to be done about virtual servers.
 func (a *run) compare() *delta {
-	d := &delta{lacking: a.lacking}
+	d := &delta{lacking: a.lacking, protocols: a.protocols}
 	for _, s := range sortedServers(a.todo.servers) {
-		if want := a.rules.server(s); !a.skips(want) {
+		want := a.rules.server(s)
+		if want != nil && s.Mark != 0 {
+			a.protocols[s] = want.Port.Protocol
+		}
+		if !a.skips(want) {
 			d.server(s, want, a.known.servers[s])
 		}
 	}
@@ -261,6 +265,9 @@ func (a *run) note() {
 		delete(a.counting.owners, s)
 		if h != nil && h.drains(want) {
 			a.draining[s] = struct{}{}
+		}
+		if h == nil {
+			delete(a.protocols, s)
 		}
 		if h != nil && want != nil {
 			a.counting.owners[s] = want.Port
