@@ -43,6 +43,8 @@ func (m *iptablesMode) prepare(st *stage) {
 
 func (*iptablesMode) flags() []string { return []string{"--mode", "iptables"} }
 
+func (*iptablesMode) relays() bool { return false }
+
 func (m *iptablesMode) writing(st *stage, d *daemon.Daemon) bool {
 	st.Helper()
 	return len(restores(st, d.Pid())) > 0

@@ -39,6 +39,7 @@ func TestKill(t *testing.T) {
 		{"nftables", nftablesMode{}},
 		{"iptables, nf_tables", &iptablesMode{variant: iptexec.NFT}},
 		{"iptables, legacy", &iptablesMode{variant: iptexec.Legacy}},
+		{"userspace", userspaceMode{}},
 	}
 	for _, m := range modes {
 		t.Run(m.name, func(t *testing.T) {
@@ -105,11 +106,23 @@ func (st *stage) settle() {
 	for _, f := range st.cluster.flows() {
 		st.eventually(func() error { return st.follow(f) })
 	}
+	st.serves()
 	for _, complaint := range d.Complaints() {
 		st.Errorf("the daemon complained: %s", complaint)
 	}
 	d.Stop()
 	st.loads.check(st.T, "settling")
+}
+
+// serves has each client connect some times while the daemon runs, where that alone lets it.
+func (st *stage) serves() {
+	st.Helper()
+	if !st.mode.relays() {
+		return
+	}
+	st.loads.check(st.T, "before") // what they met until now
+	since, served := time.Now(), make([]int, len(st.loads.short))
+	st.eventually(func() error { return st.loads.serve(st.T, since, served) })
 }
 
 // measure takes the times from a daemon's start to the end of its first sync, and of the writes in it.

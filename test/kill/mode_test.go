@@ -14,6 +14,8 @@ type mode interface {
 	prepare(st *stage)
 	// flags are those of every verb.
 	flags() []string
+	// relays reports whether connections go through the daemon, and so last as long as that.
+	relays() bool
 	// writing reports whether the daemon writes, or is about to.
 	writing(st *stage, d *daemon.Daemon) bool
 	// run starts a daemon, and returns at a moment at which to kill it. Moments differ from round to round.

@@ -26,6 +26,8 @@ func (nftablesMode) require(*stage) {}
 
 func (nftablesMode) flags() []string { return []string{"--mode", "nftables"} }
 
+func (nftablesMode) relays() bool { return false }
+
 // prepare has daemons begin with an empty table and be killed at random. An ordinary user's socket takes so little at
 // once that they fill it in many transactions. There is no client yet.
 func (m nftablesMode) prepare(st *stage) {
