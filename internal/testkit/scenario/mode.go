@@ -80,7 +80,7 @@ func (m Mode) inLab(t testing.TB, s Scenario, node string) flow.Way {
 	t.Helper()
 	top := Topology(t, s, node)
 	l := Up(t, top)
-	s.loadHostRules(t, l.Node())
+	s.LoadHostRules(t, l.Node())
 	return m.Packets(t, l, top)
 }
 
@@ -100,8 +100,8 @@ func Up(t testing.TB, top lab.Topology) *lab.Lab {
 	return l
 }
 
-// loadHostRules gives the node what was there before Sluice.
-func (s Scenario) loadHostRules(t testing.TB, node *lab.Host) {
+// LoadHostRules gives the node what was there before Sluice.
+func (s Scenario) LoadHostRules(t testing.TB, node *lab.Host) {
 	t.Helper()
 	for _, step := range s.Steps {
 		if step.Name != hostRules {
