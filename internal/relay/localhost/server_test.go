@@ -32,7 +32,7 @@ var errInUse = errors.New("address already in use")
 
 func (f *fake) Put(t relay.Target) error {
 	f.calls++
-	if f.taken[t.Listen] {
+	if f.taken[t.Listen] && f.targets[t.Key].Listen != t.Listen {
 		return errInUse
 	}
 	for k, o := range f.targets {
