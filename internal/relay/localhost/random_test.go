@@ -1,7 +1,6 @@
 package localhost
 
 import (
-	"io"
 	"log/slog"
 	"net/netip"
 	"testing"
@@ -21,7 +20,7 @@ func TestRandomPlans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		proxy := &fake{targets: map[relay.Key]relay.Target{}, taken: map[netip.AddrPort]bool{}}
 		s := New(Config{
-			Open: func() (Proxy, error) { return proxy, nil }, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+			Open: func() (Proxy, error) { return proxy, nil }, Log: slog.New(slog.DiscardHandler),
 			Tell: func(model.Name, string, string) {},
 		})
 		planner := plan.NewPlanner(policy(t))
