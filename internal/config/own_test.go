@@ -71,7 +71,12 @@ func TestOwnSectionIsShownIfItSaysSomething(t *testing.T) {
 // The gate hands loopback addresses to a proxy in mode nftables, so that rules leave them alone.
 func TestGateOfLocalhostNodePorts(t *testing.T) {
 	c, _, err := load(t, "", "--nodeport-addresses=localhost", "--feature-gates=KubeProxyNFTablesLocalhostNodePorts=true", "--mode=nftables")
-	if err != nil || c.Plan.LocalhostNodePorts || !c.Plan.NodePortAddresses.Localhost {
-		t.Errorf("error %v, by rules: %t", err, c.Plan.LocalhostNodePorts)
+	if err != nil || c.Plan.LocalhostNodePorts || !c.Plan.LocalhostProxy || !c.Plan.NodePortAddresses.Localhost {
+		t.Errorf("error %v, by rules: %t, by the proxy: %t", err, c.Plan.LocalhostNodePorts, c.Plan.LocalhostProxy)
+	}
+	for _, mode := range []string{ModeIPTables, ModeIPVS, ModeUserspace} {
+		if other, _ := c.For(mode); other.Plan.LocalhostProxy {
+			t.Errorf("mode %s has the proxy serve loopback addresses", mode)
+		}
 	}
 }
