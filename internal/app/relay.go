@@ -94,8 +94,12 @@ func (r *relayOfDaemon) linger(ctx context.Context) {
 func (r *relayOfDaemon) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.closing == nil {
+		return // the mode came back at this moment
+	}
+	r.closing = nil
 	for k := range r.server.Ports() {
-		r.server.Remove(k)
+		r.server.Close(k)
 	}
 }
 

@@ -115,10 +115,46 @@ func TestDrainEnds(t *testing.T) {
 	receive(t, a, "a")
 	receive(t, b, "a")
 	s.Set([]relay.Target{stays})
-	if _, err := a.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
+	wantCut(t, a)
+	say(t, b, "still there")
+}
+
+// A Service that stays keeps its connections, whatever becomes of the listener that they came by.
+func TestDrainIsForServicesThatGo(t *testing.T) {
+	noLeak(t)
+	s := newServer(t, relay.Config{Drain: 50 * time.Millisecond})
+	e := named(t, "a", "127.0.0.1")
+	target := direct("a", model.TCP, freePort(t, "127.0.0.1"), e)
+	put(t, s, target)
+	before := dial(t, target.Listen)
+	receive(t, before, "a")
+	moved := target
+	moved.Listen = freePort(t, "127.0.0.1")
+	put(t, s, moved)
+	closed := direct("b", model.TCP, freePort(t, "127.0.0.1"), e)
+	put(t, s, closed)
+	open := dial(t, closed.Listen)
+	receive(t, open, "a")
+	s.Close(closed.Key)
+	wantClosed(t, closed.Listen)
+	gone := direct("c", model.TCP, freePort(t, "127.0.0.1"), e)
+	put(t, s, gone)
+	other := dial(t, gone.Listen)
+	receive(t, other, "a")
+	s.Remove(gone.Key) // after the others: what was to end with them has, when this has
+	wantCut(t, other)
+	say(t, before, "still there")
+	say(t, open, "still there")
+	s.Remove(moved.Key)
+	wantCut(t, before)
+	say(t, open, "still there")
+}
+
+func wantCut(t *testing.T, c net.Conn) {
+	t.Helper()
+	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("read: %v, want a reset", err)
 	}
-	say(t, b, "still there")
 }
 
 func TestStop(t *testing.T) {
@@ -154,7 +190,5 @@ func TestStopHasAnEnd(t *testing.T) {
 	if err := s.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := open.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("read: %v, want a reset", err)
-	}
+	wantCut(t, open)
 }

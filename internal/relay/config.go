@@ -22,7 +22,7 @@ type Config struct {
 	// Inherited are listening sockets of the process before this one, taken in place of new ones for a Target of the
 	// same Key and Listen. The Server owns them; what the first Set does not take is closed then.
 	Inherited []Socket
-	// Drain is how long what is being relayed may go on once its Target is removed. 0: until it ends by itself.
+	// Drain is how long what is being relayed may go on once its Service is gone. 0: until it ends by itself.
 	Drain time.Duration
 
 	// Connections bounds the open TCP connections, Sessions those of UDP. 0: 65536 and 16384, or fewer if they would take

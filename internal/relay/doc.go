@@ -10,5 +10,5 @@
 // chooses endpoints, and package hops knows whom it sent itself. Package localhost has a Server listen where no rules lead.
 //
 // Invariants: a change costs what changed. What is being relayed outlives the Target that it came by, until it ends or
-// Config.Drain has passed. A limit that is reached refuses at once what is new, and touches nothing that is open.
+// Config.Drain has passed since its Service went. A limit that is reached refuses at once what is new, and touches nothing that is open.
 package relay

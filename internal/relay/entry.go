@@ -17,6 +17,8 @@ type entry struct {
 	picker   *pick.Picker
 	count    *count.Counter // of the Service port
 	listener listener
+	// cuts end what goes on of what came by listeners of the Target that have stopped, and tell how many those were.
+	cuts []func() int
 }
 
 // listener is what the engine of a protocol makes of a socket.
@@ -44,6 +46,13 @@ func newEntry(t Target, before *entry) *entry {
 	e.picker = pick.New(pick.Config{Balancing: t.Balancing, Affinity: t.Affinity, Now: time.Now, Rand: rand.IntN})
 	e.picker.Set(t.Endpoints, t.Balancing, t.Affinity)
 	return e
+}
+
+// stop ends the listener. What has come by it goes on.
+func (e *entry) stop() {
+	if cut := e.listener.retire(); cut != nil {
+		e.cuts = append(e.cuts, cut)
+	}
 }
 
 func (e *entry) change(t Target) {

@@ -53,11 +53,21 @@ func (s *Server) Put(t Target) error {
 	return s.put(t)
 }
 
-// Remove ends the listener of a Target. What is being relayed goes on as Config.Drain says.
+// Remove ends the listener of a Target whose Service is gone. What is being relayed goes on as Config.Drain says.
 func (s *Server) Remove(k Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.remove(k)
+}
+
+// Close ends the listener of a Target whose Service stays, and is served elsewhere or in another way. Connections that are
+// being relayed go on until they end.
+func (s *Server) Close(k Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.take(k); e != nil {
+		e.stop()
+	}
 }
 
 // Set makes targets all that there are. What fails is told of by Key, as [Server.Put] does, and does not hold up the
@@ -108,7 +118,8 @@ func (s *Server) put(t Target) error {
 		return err
 	}
 	if e != nil {
-		s.close(e)
+		e.stop()
+		next.cuts = e.cuts
 	}
 	next.change(t)
 	s.targets[t.Key] = next
@@ -116,22 +127,34 @@ func (s *Server) put(t Target) error {
 }
 
 func (s *Server) remove(k Key) {
-	if e := s.targets[k]; e != nil {
-		delete(s.targets, k)
-		s.forget(k.Port)
-		s.close(e)
+	if e := s.take(k); e != nil {
+		e.stop()
+		s.drain(e)
 	}
 }
 
-// close ends a listener, and in due time what came by it.
-func (s *Server) close(e *entry) {
-	cut := e.listener.retire()
-	if cut == nil || s.config.Drain == 0 {
+// take takes a Target out, which is nobody's then; nil if there is none.
+func (s *Server) take(k Key) *entry {
+	e := s.targets[k]
+	if e != nil {
+		delete(s.targets, k)
+		s.forget(k.Port)
+	}
+	return e
+}
+
+// drain ends in due time what came by a Target that is gone.
+func (s *Server) drain(e *entry) {
+	if len(e.cuts) == 0 || s.config.Drain == 0 {
 		return
 	}
 	time.AfterFunc(s.config.Drain, func() {
-		if n := cut(); n > 0 {
-			s.config.Log.Info("connections were cut off: nobody listens for their Service any more", "service", e.name,
+		n := 0
+		for _, cut := range e.cuts {
+			n += cut()
+		}
+		if n > 0 {
+			s.config.Log.Info("connections were cut off: their Service is gone", "service", e.name,
 				"connections", n, "after", s.config.Drain)
 		}
 	})
@@ -154,9 +177,7 @@ func (s *Server) ExportOnly(which func(Key) bool) ([]Socket, error) {
 		if !which(k) {
 			continue
 		}
-		e := s.targets[k]
-		delete(s.targets, k)
-		s.forget(k.Port)
+		e := s.take(k)
 		file, err := e.listener.give()
 		if err != nil {
 			failed = append(failed, &BindError{k, e.listen, err})

@@ -15,6 +15,7 @@ import (
 type Relay interface {
 	Put(relay.Target) error
 	Remove(relay.Key)
+	Close(relay.Key)
 	Stats() relay.Stats
 	DropInherited()
 }
@@ -132,7 +133,11 @@ func (b *Backend) close(r *Ruleset, keep func(plan.PortID) bool) {
 		b.counts.retire(closed, b.deps.Relay.Stats(), r.plan)
 	}
 	for _, k := range closed {
-		b.deps.Relay.Remove(k)
+		if r.plan.Ports[k.Port] == nil {
+			b.deps.Relay.Remove(k)
+		} else {
+			b.deps.Relay.Close(k)
+		}
 		delete(r.pending, k)
 		delete(b.leaving, k)
 	}

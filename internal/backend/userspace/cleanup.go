@@ -14,7 +14,7 @@ func (b *Backend) Cleanup(ctx context.Context) error {
 	b.applied = nil
 	for k := range b.deps.Relay.Stats().Targets {
 		if !k.Direct {
-			b.deps.Relay.Remove(k)
+			b.deps.Relay.Close(k)
 		}
 	}
 	return nil

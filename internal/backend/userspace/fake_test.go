@@ -102,9 +102,16 @@ func (p *relayed) Put(t relay.Target) error {
 	return nil
 }
 
-func (p *relayed) Remove(k relay.Key) {
+func (p *relayed) Remove(k relay.Key) { p.end(k, true) }
+func (p *relayed) Close(k relay.Key)  { p.end(k, false) }
+
+// end checks that connections are drained of Services that are gone, and of no others.
+func (p *relayed) end(k relay.Key, drains bool) {
+	if gone := p.world.planner.Plan().Ports[k.Port] == nil; gone != drains {
+		p.world.Errorf("%s: the Service is gone: %v; what came by it is drained: %v", k, gone, drains)
+	}
 	delete(p.targets, k)
-	p.world.check("after a Remove")
+	p.world.check("after a Remove or Close")
 }
 
 func (p *relayed) DropInherited() { p.dropped = true }
