@@ -41,9 +41,11 @@ func (d *daemon) planBy(c config.Config) plan.Config {
 	return p
 }
 
-// close gives back what the Backend uses, if that is anything.
-func (e *engine) close() error {
-	if c, ok := e.backend.(io.Closer); ok {
+func (e *engine) close() error { return closeBackend(e.backend) }
+
+// closeBackend gives back what a Backend uses, if that is anything.
+func closeBackend(b backend.Backend) error {
+	if c, ok := b.(io.Closer); ok {
 		return c.Close()
 	}
 	return nil

@@ -145,13 +145,7 @@ type ipvsBackend struct {
 	rules backend.Backend
 }
 
-func (b ipvsBackend) Close() (err error) {
-	closeAll(&err, b.Backend)
-	if c, ok := b.rules.(io.Closer); ok {
-		closeAll(&err, c)
-	}
-	return err
-}
+func (b ipvsBackend) Close() error { return errors.Join(b.Backend.Close(), closeBackend(b.rules)) }
 
 // rules are those of nf_tables, or of iptables and its sets where the kernel has none.
 func (m *ipvsMode) rules(ctx context.Context, c config.Config, log *slog.Logger, loaded func()) (backend.Backend, error) {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 
@@ -121,7 +122,7 @@ func (m *userspaceMode) start(ctx context.Context, c config.Config, log *slog.Lo
 	opts := userspaceOptions(c)
 	var proxy userspace.Relay
 	if proxy, opts.Before, err = m.relay.open(c.Userspace, redirected); err != nil {
-		return nil, err
+		return nil, errors.Join(err, closeBackend(rules))
 	}
 	return userspace.New(opts, userspace.Deps{Rules: rules, Relay: proxy}), nil
 }
