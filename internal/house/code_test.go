@@ -31,10 +31,10 @@ func TestEveryPackageSaysWhatItIs(t *testing.T) {
 // docFile is where the package comment belongs: in doc.go, or in the only file, or in a program's main.go.
 func docFile(p pkg) string {
 	switch {
-	case strings.HasPrefix(p.path(), "cmd/") || strings.HasPrefix(p.path(), "hack/"):
-		return "main.go"
 	case len(p.GoFiles) == 1:
 		return p.GoFiles[0]
+	case strings.HasPrefix(p.path(), "cmd/") || strings.HasPrefix(p.path(), "hack/"):
+		return "main.go"
 	}
 	return "doc.go"
 }
