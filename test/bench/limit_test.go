@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 
 	"sluice/internal/config"
@@ -48,6 +49,9 @@ func (o onslaught) run(b *testing.B) []string {
 	defer clients.leave()
 	r := clients.open(3*heldAtMost, o.first, o.services)
 	full, open := w.look(), w.open(o.network)
+	if r.refused > 0 && !strings.Contains(w.daemon.Log(), "connections are refused: too many are open") {
+		b.Errorf("%s: the daemon does not tell that it refuses:\n%s", o.what, w.daemon.Log())
+	}
 	next := "refused"
 	if clients.open(1, o.next, 1).served == 1 {
 		next = "served"

@@ -180,8 +180,11 @@ func (l *loads) serve(t *testing.T, since time.Time, served []int) error {
 		}
 		l.total += tally.Total
 		served[i] += tally.Forwarded()
-		if err != nil || served[i] < enough {
-			missing = fmt.Errorf("%s: %d connections, error %v", l.names[i], served[i], err)
+		if err != nil {
+			t.Fatalf("%s: %v", l.names[i], err)
+		}
+		if served[i] < enough {
+			missing = fmt.Errorf("%s: %d connections", l.names[i], served[i])
 		}
 	}
 	return missing
