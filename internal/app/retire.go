@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"sluice/internal/backend/ipvs"
@@ -23,20 +24,28 @@ func (d *daemon) retire(ctx context.Context, e *engine) {
 			d.Log.Warn("the socket to virtual servers is not closed", "error", err)
 		}
 	}()
-	for told := 0; ; {
-		left, err := b.Retire(ctx)
+	retireAll(ctx, b.Retire, d.Log.Logger)
+}
+
+// retireAll calls retire until nothing is left. It tells what went wrong once, until it is something else.
+func retireAll(ctx context.Context, retire func(context.Context) (left int, err error), log *slog.Logger) {
+	failed := ""
+	for most := 0; ; {
+		left, err := retire(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return
+		case err != nil && err.Error() != failed:
+			failed = err.Error()
+			log.Warn("virtual servers of mode ipvs are left; sluice cleanup removes them", "error", err)
 		case err != nil:
-			d.Log.Warn("virtual servers of mode ipvs are left; sluice cleanup removes them", "error", err)
-		case left == 0 && told == 0:
+		case left == 0 && most == 0:
 			return
 		case left == 0:
-			d.Log.Info("removed what another proxy or mode left", "what", fmt.Sprintf("%d virtual servers, as their connections ended", told))
+			log.Info("removed what another proxy or mode left", "what", fmt.Sprintf("%d virtual servers, as their connections ended", most))
 			return
 		}
-		told = max(told, left)
+		most = max(most, left)
 		select {
 		case <-time.After(retirePause):
 		case <-ctx.Done():
