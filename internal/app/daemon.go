@@ -38,7 +38,7 @@ type Daemon struct {
 // Run works until ctx ends; the error is nil then. What it wrote stays.
 func (in Daemon) Run(ctx context.Context) (err error) {
 	if in.Config.Mode == config.ModePlan {
-		return wrongInputf("--mode plan: a plan is no way to run; want nftables or iptables")
+		return wrongInputf("--mode plan: a plan is no way to run; want nftables, iptables, ipvs or userspace")
 	}
 	m := metrics.New(in.Config.Mode, metricsInfo(in.Config))
 	src, err := in.openSource(in.Log, m)

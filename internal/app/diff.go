@@ -15,7 +15,7 @@ type DiffOptions struct {
 // Diff shows what would change in the kernel, or in a file. A difference is BadNews.
 func Diff(ctx context.Context, in Input, o DiffOptions, out io.Writer) (Outcome, error) {
 	if in.Config.Mode == config.ModePlan {
-		return Good, wrongInputf("--mode plan: there is nothing in a kernel to compare a plan with; want nftables or iptables")
+		return Good, wrongInputf("--mode plan: there is nothing in a kernel to compare a plan with; want nftables, iptables, ipvs or userspace")
 	}
 	if o.Dump == "" {
 		return in.diffLive(ctx, out)

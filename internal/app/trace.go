@@ -54,7 +54,7 @@ func (in Input) loadFor(o TraceOptions) (*world, error) {
 func (w *world) trace(ctx context.Context, q Question, o TraceOptions) (trace.Result, error) {
 	switch {
 	case o.Live && w.Config.Mode == config.ModePlan:
-		return trace.Result{}, wrongInputf("--mode plan: there is no plan in a kernel; want nftables or iptables")
+		return trace.Result{}, wrongInputf("--mode plan: there is no plan in a kernel; want nftables, iptables, ipvs or userspace")
 	case o.Live:
 		if err := w.here(); err != nil {
 			return trace.Result{}, err
