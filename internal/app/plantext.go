@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"sluice/internal/model"
 )
 
 // text prints a plan as tables.
@@ -75,7 +77,9 @@ func (p *portView) title() string {
 		words[0] += ":" + p.Port
 	}
 	words[0] += " " + p.Protocol + " " + p.Family
-	words = append(words, p.Balancing)
+	if p.Balancing != model.BalanceDefault.String() {
+		words = append(words, p.Balancing)
+	}
 	if p.Affinity != "" {
 		words = append(words, "a client keeps its endpoint for "+p.Affinity)
 	}
