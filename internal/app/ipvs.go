@@ -19,6 +19,9 @@ import (
 	"sluice/internal/trace/nftwalk"
 )
 
+// Both kinds of rules keep the marks that lead to virtual servers.
+var _ = [...]ipvs.Adopter{(*nftables.Backend)(nil), (*ipsets.Backend)(nil)}
+
 // ipvsMode has the kernel's virtual servers spread connections. Rules beside them do the rest: those of nf_tables, or of
 // iptables with its sets where a kernel has no nf_tables.
 type ipvsMode struct {
@@ -68,7 +71,7 @@ func (m *ipvsMode) diff(ctx context.Context, w *world, out io.Writer) (outcome O
 	if err != nil {
 		return Good, err
 	}
-	servers := ipvs.New(ipvsOptionsHere(w.Config), ipvs.Deps{})
+	servers := ipvs.New(ipvsOptionsHere(w.Config), ipvs.Deps{Rules: rules})
 	defer closeAll(&err, ipvsBackend{servers, rules})
 	r := ipvs.Compile(w.Plan(), ipvsOptionsHere(w.Config), rules)
 	lines, err := servers.Compare(ctx, r)

@@ -167,6 +167,45 @@ func TestUDPByMark(t *testing.T) {
 	w.want()
 }
 
+// adopting are rules of which the kernel has a mark that they would not choose now.
+type adopting struct {
+	*rules
+	mark uint32
+}
+
+func (a adopting) Adopt(context.Context, backend.Ruleset) error {
+	for id := range a.marks {
+		a.marks[id] = a.mark
+	}
+	return nil
+}
+
+// TestMarksAreAdopted: virtual servers are made and compared by the marks that the kernel's rules lead to.
+func TestMarksAreAdopted(t *testing.T) {
+	w := newRig(t, Options{}, webWith(func(s *model.Service) {
+		s.Type, s.ExternalPolicy, s.ExternalIPs = model.NodePort, model.PolicyLocal, sample.Addrs("203.0.113.5")
+	}, 5))
+	w.backend.deps.Rules = adopting{w.inner, 9000}
+	w.apply(backend.Request{})
+	marks := func() (found []uint32) {
+		for n := range w.servers {
+			if n.Mark != 0 {
+				found = append(found, n.Mark)
+			}
+		}
+		return found
+	}
+	if got := marks(); !slices.Equal(got, []uint32{9000}) {
+		t.Errorf("virtual servers have marks %v", got)
+	}
+	w.inner.marks = map[plan.PortID]uint32{}
+	w.restart()
+	w.backend.deps.Rules = adopting{w.inner, 9000}
+	if lines, err := w.backend.Compare(t.Context(), w.rules); err != nil || len(lines) > 0 {
+		t.Errorf("differences %q, %v", lines, err)
+	}
+}
+
 // connectByMark has an endpoint have so many clients that come by a mark.
 func (w *rig) connectByMark(endpoint byte, n uint32) {
 	w.Helper()

@@ -3,11 +3,14 @@ package ipvs
 import "context"
 
 // Compare tells what Apply would do to the kernel's virtual servers and to the device, as commands. What drains is as it
-// should be. The rules beside are for who made them to compare.
+// should be. The rules beside are for who made them to compare; r takes on the marks that theirs have.
 func (b *Backend) Compare(ctx context.Context, r *Ruleset) (lines []string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err := b.open(); err != nil {
+		return nil, err
+	}
+	if err := b.adopt(ctx, r); err != nil {
 		return nil, err
 	}
 	have, err := b.observe(ctx)

@@ -30,7 +30,7 @@ type run struct {
 
 // apply looks again, and goes on, if the kernel turns out not to be as it was thought to be.
 func (a *run) apply(ctx context.Context) error {
-	if err := a.adopt(ctx); err != nil {
+	if err := a.adopt(ctx, a.rules); err != nil {
 		return err
 	}
 	a.dirt = a.rules.takeDirty()
@@ -55,15 +55,15 @@ func (a *run) apply(ctx context.Context) error {
 }
 
 // adopt has the rules take on what the kernel has, before virtual servers are made for their marks.
-func (a *run) adopt(ctx context.Context) error {
-	adopter, ok := a.deps.Rules.(Adopter)
-	if !ok || a.of == a.rules {
+func (b *Backend) adopt(ctx context.Context, r *Ruleset) error {
+	adopter, ok := b.deps.Rules.(Adopter)
+	if !ok || b.of == r {
 		return nil
 	}
-	if err := adopter.Adopt(ctx, a.rules.rules.Ruleset); err != nil {
+	if err := adopter.Adopt(ctx, r.rules.Ruleset); err != nil {
 		return err
 	}
-	a.rules.remark()
+	r.remark()
 	return nil
 }
 

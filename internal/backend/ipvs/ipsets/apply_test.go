@@ -300,14 +300,19 @@ func TestMarksAreKept(t *testing.T) {
 		n.apply(r, false)
 		n.restart()
 		fresh := compiled(planner.Plan())
+		n.do(func(ctx context.Context) error { return n.backend.Adopt(ctx, fresh) })
+		kept := func(when string) {
+			for id := range planner.Plan().Ports {
+				was, ok := r.Mark(id)
+				if now, _ := fresh.Mark(id); !ok || now != was {
+					n.Errorf("%s, %s: mark %#x was %#x, %v", id, when, now, was, ok)
+				}
+			}
+		}
+		kept("before anything is written")
 		if got := n.apply(fresh, false); got.Written != 0 {
 			n.Errorf("another process wrote %d", got.Written)
 		}
-		for id := range planner.Plan().Ports {
-			was, ok := r.Mark(id)
-			if now, _ := fresh.Mark(id); !ok || now != was {
-				n.Errorf("%s: mark %#x was %#x, %v", id, now, was, ok)
-			}
-		}
+		kept("applied")
 	})
 }

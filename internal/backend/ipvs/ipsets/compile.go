@@ -40,6 +40,8 @@ type family struct {
 	node    plan.Node // as the entries and rules have it
 	members map[plan.PortID][]member
 	marks   marks
+	// adopted is set once the marks of the kernel's sets were taken on.
+	adopted bool
 	entries [kinds]map[sets.Entry]use
 	// log has the entries that changed, in order; those before it, as many as dropped says, are forgotten.
 	log     []place

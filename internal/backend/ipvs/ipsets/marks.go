@@ -1,8 +1,11 @@
 package ipsets
 
 import (
+	"context"
+	"fmt"
 	"slices"
 
+	"sluice/internal/backend"
 	"sluice/internal/plan"
 )
 
@@ -76,15 +79,42 @@ func needsMark(p *plan.Port) bool {
 }
 
 // Mark is the packet mark, never 0, of a Service port's clients outside where they have another list of endpoints than pods
-// and this node: that of the virtual server which is to have these. It is not ok if there is none. An Apply may change
-// it, when it takes over those that the kernel has.
+// and this node: that of the virtual server which is to have these. It is not ok if there is none. It stays as long as the
+// Service port needs it, once the Ruleset was adopted; see [Backend.Adopt].
 func (r *Ruleset) Mark(id plan.PortID) (mark uint32, ok bool) {
 	mark = r.families[id.Family].marks.of[id]
 	return mark, mark != 0
 }
 
-// adopt has Service ports keep the marks that the kernel's sets have for them.
+// Adopt has a Ruleset that is about to be applied for the first time take on the marks of the kernel's sets, as Apply
+// would: so that they are known before virtual servers are made for them. It writes nothing.
+func (b *Backend) Adopt(_ context.Context, r backend.Ruleset) error {
+	rs, ok := r.(*Ruleset)
+	if !ok {
+		return fmt.Errorf("adopt: %T is not a ruleset of mode ipvs in the form of iptables", r)
+	}
+	if !slices.ContainsFunc(rs.families[:], func(f *family) bool { return !f.adopted }) {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	have, err := b.readAllSets()
+	if err != nil {
+		return err
+	}
+	for _, f := range rs.families {
+		f.adopt(&have[f.family])
+	}
+	return nil
+}
+
+// adopt has Service ports keep the marks that the kernel's sets have for them. Virtual servers are made for them then, so that
+// only the first call has an effect.
 func (f *family) adopt(have *contents) {
+	if f.adopted {
+		return
+	}
+	f.adopted = true
 	kept := newMarks(f.opts)
 	for _, id := range f.marked() {
 		for _, m := range f.members[id] {
