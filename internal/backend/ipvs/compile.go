@@ -2,6 +2,7 @@ package ipvs
 
 import (
 	"net/netip"
+	"slices"
 
 	"sluice/internal/backend"
 	"sluice/internal/model"
@@ -70,20 +71,26 @@ func (r *Ruleset) Update(p *plan.Plan, changes plan.Changes) {
 	for _, c := range changes.Ports {
 		r.replace(c.ID, c.New)
 	}
-	if n := newNode(&p.Node); changes.Node && !n.equal(r.node) {
-		r.setNode(n)
+	if changes.Node {
+		r.setNode(newNode(&p.Node))
 	}
 	r.remark()
 }
 
-// setNode moves node ports to other addresses of the node, and looks again which addresses the device is to have.
+// setNode moves node ports to other addresses of the node, if those changed that answer them, and looks again whether the
+// device is to have addresses that came or went. Others come and go with every pod: every interface has one of IPv6.
 func (r *Ruleset) setNode(n *node) {
+	old := r.node
 	r.node = n
 	for id, p := range r.ports {
-		r.replace(id, p.plan)
+		if f := id.Family; !slices.Equal(n.nodePorts[f], old.nodePorts[f]) && p.hasNodePort() {
+			r.replace(id, p.plan)
+		}
 	}
-	for a := range r.claims {
-		r.dirty.addrs[a] = struct{}{}
+	for _, a := range n.movedFrom(old) {
+		if r.claims[a] > 0 {
+			r.dirty.addrs[a] = struct{}{}
+		}
 	}
 }
 

@@ -28,13 +28,24 @@ func newNode(n *plan.Node) *node {
 	return out
 }
 
-func (n *node) equal(o *node) bool {
-	return slices.Equal(n.addresses, o.addresses) &&
-		slices.Equal(n.nodePorts[0], o.nodePorts[0]) && slices.Equal(n.nodePorts[1], o.nodePorts[1])
+// movedFrom are the addresses that only one of the two has.
+func (n *node) movedFrom(o *node) (moved []netip.Addr) {
+	for _, two := range [...][2]*node{{n, o}, {o, n}} {
+		for _, a := range two[0].addresses {
+			if !two[1].has(a) {
+				moved = append(moved, a)
+			}
+		}
+	}
+	return moved
+}
+
+func (n *node) has(a netip.Addr) bool {
+	_, has := slices.BinarySearchFunc(n.addresses, a, netip.Addr.Compare)
+	return has
 }
 
 // binds reports whether the device is to have an address that a Service has: not if another interface has it.
 func (n *node) binds(a netip.Addr) bool {
-	_, has := slices.BinarySearchFunc(n.addresses, a, netip.Addr.Compare)
-	return !has && !a.IsLoopback() && !a.IsUnspecified()
+	return !n.has(a) && !a.IsLoopback() && !a.IsUnspecified()
 }

@@ -2,6 +2,7 @@ package ipvs
 
 import (
 	"net/netip"
+	"slices"
 
 	"sluice/internal/model"
 	"sluice/internal/plan"
@@ -71,6 +72,10 @@ func (p *port) mark() uint32 {
 		return 0
 	}
 	return p.marked.Mark
+}
+
+func (p *port) hasNodePort() bool {
+	return slices.ContainsFunc(p.plan.Frontends, func(f plan.Frontend) bool { return f.Kind == plan.NodePort })
 }
 
 // all calls f with each virtual server.

@@ -13,7 +13,9 @@ import (
 	"sluice/internal/backend"
 	"sluice/internal/kernel/ipvs"
 	"sluice/internal/model"
+	"sluice/internal/plan"
 	"sluice/internal/testkit/gen"
+	"sluice/internal/testkit/sample"
 )
 
 // TestUpdateIsCompile: a Ruleset that follows changes is that of compiling anew.
@@ -34,6 +36,23 @@ func TestUpdateIsCompile(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestAddressesOfPods: an address that comes to the node with a pod costs nothing, and one that a Service has costs that alone.
+func TestAddressesOfPods(t *testing.T) {
+	w := newRig(t, Options{}, web(5))
+	w.apply(backend.Request{})
+	has := sample.Addrs("192.168.10.11", "fd00:10::11")
+	for _, tt := range []struct {
+		comes string
+		addrs int
+	}{{"fe80::1", 0}, {"10.96.0.10", 1}} {
+		has = append(has, netip.MustParseAddr(tt.comes))
+		w.rules.Update(w.planner.Plan(), w.planner.SetHost(plan.Host{Addresses: slices.Clone(has)}))
+		if d := w.rules.takeDirty(); d.all || len(d.servers) != 0 || len(d.addrs) != tt.addrs {
+			t.Errorf("%s: %+v are to be compared", tt.comes, d)
+		}
+	}
 }
 
 // TestKernelFollows changes Services, opens and ends connections, has calls fail, and kills the process at random. No
