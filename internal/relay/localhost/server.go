@@ -19,6 +19,7 @@ const retryEvery = 10 * time.Second
 type Proxy interface {
 	Put(t relay.Target) error
 	Remove(k relay.Key)
+	Close(k relay.Key)
 }
 
 // Config is what a Server needs.
@@ -88,7 +89,7 @@ func (s *Server) follow(ports map[plan.PortID]*plan.Port) {
 	for id, port := range ports {
 		t, ok := s.target(port)
 		if before := s.wanted[id]; !ok || before.Key != t.Key || before.Listen != t.Listen {
-			s.leave(id)
+			s.leave(id, port == nil)
 		}
 		if ok {
 			next = append(next, t)
@@ -127,7 +128,7 @@ func (s *Server) Settled() {
 	}
 	for id := range s.wanted {
 		if s.ends[id.Family] {
-			s.leave(id)
+			s.leave(id, false)
 		}
 	}
 	for f, ends := range s.ends {
@@ -136,14 +137,18 @@ func (s *Server) Settled() {
 	s.ends = [2]bool{}
 }
 
-// leave ends a listener, if there is one.
-func (s *Server) leave(id plan.PortID) {
+// leave ends a listener, if there is one; gone: the Service port is.
+func (s *Server) leave(id plan.PortID, gone bool) {
 	t, ok := s.wanted[id]
 	if !ok {
 		return
 	}
-	if s.failed[id] == "" {
+	switch {
+	case s.failed[id] != "":
+	case gone:
 		s.proxy.Remove(t.Key)
+	default:
+		s.proxy.Close(t.Key)
 	}
 	delete(s.wanted, id)
 	delete(s.failed, id)

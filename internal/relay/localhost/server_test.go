@@ -26,6 +26,7 @@ type fake struct {
 	targets map[relay.Key]relay.Target
 	taken   map[netip.AddrPort]bool // by somebody else
 	calls   int
+	drained int // listeners whose connections are to end
 }
 
 var errInUse = errors.New("address already in use")
@@ -45,6 +46,11 @@ func (f *fake) Put(t relay.Target) error {
 }
 
 func (f *fake) Remove(k relay.Key) {
+	f.drained++
+	f.Close(k)
+}
+
+func (f *fake) Close(k relay.Key) {
 	f.calls++
 	delete(f.targets, k)
 }
@@ -229,6 +235,13 @@ func TestRulesTakeOver(t *testing.T) {
 	w.policy(both) // before rules stood
 	w.Settled()
 	w.want(web4, web6)
+	if w.proxy.drained != 0 {
+		w.Error("connections of a Service that is there still are to end")
+	}
+	w.services(nil)
+	if w.want(); w.proxy.drained != 2 {
+		w.Errorf("connections of a Service that is gone: %d listeners are drained", w.proxy.drained)
+	}
 }
 
 func TestAnswersAreThoseOfRules(t *testing.T) {
