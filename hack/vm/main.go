@@ -25,6 +25,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"sluice/hack/vm/guest"
@@ -32,7 +33,7 @@ import (
 
 func main() {
 	runtime.LockOSThread() // qemu dies with the thread that started it
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	switch err := run(ctx, os.Args[1:]); {
 	case errors.Is(err, flag.ErrHelp):
