@@ -15,7 +15,7 @@ import (
 // look for.
 const DeviceName = "kube-ipvs0"
 
-// Options are what is this mode's own to choose. The zero value is that of [DefaultOptions].
+// Options are what is this mode's own to choose. The zero value is kube-proxy's.
 type Options struct {
 	// Scheduler spreads the connections of Services that do not choose one. Empty: rr.
 	Scheduler string
@@ -29,9 +29,6 @@ type Options struct {
 	// NoIPv6 leaves IPv6 out, because this machine has it switched off.
 	NoIPv6 bool
 }
-
-// DefaultOptions are kube-proxy's.
-func DefaultOptions() Options { return Options{Scheduler: roundRobin} }
 
 // Delivery is what the Rulesets of [Deps].Rules are: rules that let packets to virtual servers be, instead of sending them
 // to endpoints.

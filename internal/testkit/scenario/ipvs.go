@@ -21,13 +21,13 @@ func delivery() *nftables.Backend {
 }
 
 func compileIPVS(p *plan.Plan) backend.Ruleset {
-	return ipvs.Compile(p, ipvs.DefaultOptions(), delivery())
+	return ipvs.Compile(p, ipvs.Options{}, delivery())
 }
 
 func ipvsInKernel(t testing.TB, _ *lab.Host) (backend.Backend, error) {
 	t.Helper()
 	nstest.RequireIPVS(t)
-	return ipvs.New(ipvs.DefaultOptions(), ipvs.Deps{Rules: delivery(), Warn: func(err error) { t.Log(err) }}), nil
+	return ipvs.New(ipvs.Options{}, ipvs.Deps{Rules: delivery(), Warn: func(err error) { t.Log(err) }}), nil
 }
 
 // IPVSOverIPTables is mode ipvs where there is no nf_tables: the same virtual servers beside rules of iptables and sets.
@@ -35,7 +35,7 @@ func IPVSOverIPTables() Mode {
 	return Mode{
 		Name: "ipvs over iptables", Becomes: virtual, Require: nstest.RequireIPVS,
 		Compile: func(p *plan.Plan) backend.Ruleset {
-			return ipvs.Compile(p, ipvs.DefaultOptions(), ipsets.New(ipsets.DefaultOptions(), ipsets.Deps{}))
+			return ipvs.Compile(p, ipvs.Options{}, ipsets.New(ipsets.DefaultOptions(), ipsets.Deps{}))
 		},
 		InKernel: func(t testing.TB, _ *lab.Host) (backend.Backend, error) {
 			t.Helper()
@@ -45,7 +45,7 @@ func IPVSOverIPTables() Mode {
 				return nil, err
 			}
 			rules := ipsets.New(ipsets.DefaultOptions(), deps)
-			return ipvs.New(ipvs.DefaultOptions(), ipvs.Deps{Rules: rules, Warn: func(err error) { t.Log(err) }}), nil
+			return ipvs.New(ipvs.Options{}, ipvs.Deps{Rules: rules, Warn: func(err error) { t.Log(err) }}), nil
 		},
 	}
 }
