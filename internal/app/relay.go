@@ -132,7 +132,7 @@ func (r *relayOfDaemon) export(wanted sockets) ([]relay.Socket, error) {
 	if r.server == nil {
 		return nil, nil
 	}
-	return r.server.ExportOnly(wanted.match)
+	return r.server.Export(wanted.match)
 }
 
 // end waits until all that is being relayed has ended, or cuts it off when ctx ends.

@@ -26,16 +26,16 @@ func TestPortInUse(t *testing.T) {
 	lost := direct("lost", model.TCP, at, e)
 	won := direct("won", model.TCP, freePort(t, "127.0.0.1"), e)
 	sctp := direct("sctp", model.SCTP, at)
-	failed := s.Set([]relay.Target{lost, sctp, won})
 	var bind *relay.BindError
-	if !errors.As(failed[lost.Key], &bind) || !bind.InUse() || bind.Listen != at || !errors.Is(bind, syscall.EADDRINUSE) {
-		t.Errorf("got %v", failed[lost.Key])
+	if err := s.Put(lost); !errors.As(err, &bind) || !bind.InUse() || bind.Listen != at || !errors.Is(bind, syscall.EADDRINUSE) {
+		t.Errorf("got %v", err)
 	}
-	if !errors.As(failed[sctp.Key], &bind) || bind.InUse() || !errors.Is(bind, relay.ErrUnsupported) {
-		t.Errorf("got %v", failed[sctp.Key])
+	if err := s.Put(sctp); !errors.As(err, &bind) || bind.InUse() || !errors.Is(bind, relay.ErrUnsupported) {
+		t.Errorf("got %v", err)
 	}
-	if len(failed) != 2 || len(s.Stats().Targets) != 1 {
-		t.Errorf("%d failed, %d are listened at; want 2 and 1", len(failed), len(s.Stats().Targets))
+	put(t, s, won)
+	if n := len(s.Stats().Targets); n != 1 {
+		t.Errorf("%d are listened at, want 1", n)
 	}
 	receive(t, dial(t, won.Listen), "a")
 
@@ -114,7 +114,7 @@ func TestDrainEnds(t *testing.T) {
 	a, b := dial(t, gone.Listen), dial(t, stays.Listen)
 	receive(t, a, "a")
 	receive(t, b, "a")
-	s.Set([]relay.Target{stays})
+	s.Remove(gone.Key)
 	wantCut(t, a)
 	say(t, b, "still there")
 }

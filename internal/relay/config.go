@@ -20,7 +20,7 @@ type Config struct {
 	// In runs f where sockets are to be made, such as in a network namespace, and returns its error. Nil: here.
 	In func(f func() error) error
 	// Inherited are listening sockets of the process before this one, taken in place of new ones for a Target of the
-	// same Key and Listen. The Server owns them; what the first Set does not take is closed then.
+	// same Key and Listen. The Server owns them; [Server.DropInherited] closes what none takes.
 	Inherited []Socket
 	// Drain is how long what is being relayed may go on once its Service is gone. 0: until it ends by itself.
 	Drain time.Duration

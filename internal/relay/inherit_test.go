@@ -12,7 +12,7 @@ import (
 
 func export(t *testing.T, s *relay.Server) []relay.Socket {
 	t.Helper()
-	sockets, err := s.Export()
+	sockets, err := s.Export(func(relay.Key) bool { return true })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,9 +31,7 @@ func TestNoConnectionIsLostWithTheSocket(t *testing.T) {
 	stop, clients := crowd(t, target.Listen)
 	for range 20 {
 		next := newServer(t, relay.Config{Inherited: export(t, s)})
-		if failed := next.Set([]relay.Target{target}); len(failed) != 0 {
-			t.Fatal(failed)
-		}
+		put(t, next, target)
 		before := next.Stats().Total.Accepted
 		until(t, "the next one has clients", func() bool { return next.Stats().Total.Accepted > before+5 })
 		s = next
@@ -121,7 +119,7 @@ func TestInheritedSocketsThatAreOfNoUse(t *testing.T) {
 	wantClosed(t, gone.Listen)
 
 	again := newServer(t, relay.Config{Inherited: export(t, next)})
-	again.Set(nil)
+	again.DropInherited()
 	wantClosed(t, taken.Listen)
 }
 

@@ -48,17 +48,12 @@ func TestAtRandom(t *testing.T) {
 			},
 			"remove": func(rt *rapid.T) {
 				k := target.Draw(rt, "target").Key
-				s.Remove(k)
-				delete(want, k)
-			},
-			"set": func(rt *rapid.T) {
-				s.Set(nil)
-				clear(want)
-				if rapid.Bool().Draw(rt, "some") {
-					only := target.Draw(rt, "target")
-					s.Set([]relay.Target{only})
-					want[only.Key] = only
+				if rapid.Bool().Draw(rt, "gone") {
+					s.Remove(k)
+				} else {
+					s.Close(k)
 				}
+				delete(want, k)
 			},
 			"": func(rt *rapid.T) {
 				for _, at := range ports {
@@ -75,7 +70,7 @@ func newServerOf(t *testing.T, rt *rapid.T) *relay.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rt.Cleanup(func() { s.Set(nil); _ = s.Stop(t.Context()) })
+	rt.Cleanup(func() { _ = s.Stop(t.Context()) })
 	return s
 }
 

@@ -50,59 +50,6 @@ func New(c Config) (*Server, error) {
 func (s *Server) Put(t Target) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.put(t)
-}
-
-// Remove ends the listener of a Target whose Service is gone. What is being relayed goes on as Config.Drain says.
-func (s *Server) Remove(k Key) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.remove(k)
-}
-
-// Close ends the listener of a Target whose Service stays, and is served elsewhere or in another way. Connections that are
-// being relayed go on until they end.
-func (s *Server) Close(k Key) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if e := s.take(k); e != nil {
-		e.stop()
-	}
-}
-
-// Set makes targets all that there are. What fails is told of by Key, as [Server.Put] does, and does not hold up the
-// others. The first Set closes inherited sockets that no Target takes.
-func (s *Server) Set(targets []Target) map[Key]error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	wanted := make(map[Key]bool, len(targets))
-	for i := range targets {
-		wanted[targets[i].Key] = true
-	}
-	for k := range s.targets {
-		if !wanted[k] {
-			s.remove(k)
-		}
-	}
-	failed := map[Key]error{}
-	for _, t := range targets {
-		if err := s.put(t); err != nil {
-			failed[t.Key] = err
-		}
-	}
-	s.inherited.close()
-	return failed
-}
-
-// DropInherited closes inherited sockets that no Target has taken. Who tells of Targets by [Server.Put] alone calls it
-// after the first ones: until then, clients wait at sockets that nobody accepts from.
-func (s *Server) DropInherited() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.inherited.close()
-}
-
-func (s *Server) put(t Target) error {
 	if s.stopped {
 		return ErrStopped
 	}
@@ -126,11 +73,32 @@ func (s *Server) put(t Target) error {
 	return nil
 }
 
-func (s *Server) remove(k Key) {
+// Remove ends the listener of a Target whose Service is gone. What is being relayed goes on as Config.Drain says.
+func (s *Server) Remove(k Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if e := s.take(k); e != nil {
 		e.stop()
 		s.drain(e)
 	}
+}
+
+// Close ends the listener of a Target whose Service stays, and is served elsewhere or in another way. Connections that are
+// being relayed go on until they end.
+func (s *Server) Close(k Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.take(k); e != nil {
+		e.stop()
+	}
+}
+
+// DropInherited closes inherited sockets that no Target has taken. It is to be called after the first ones: until then,
+// clients wait at sockets that nobody accepts from.
+func (s *Server) DropInherited() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.inherited.close()
 }
 
 // take takes a Target out, which is nobody's then; nil if there is none.
@@ -160,14 +128,11 @@ func (s *Server) drain(e *entry) {
 	})
 }
 
-// Export gives away the listening sockets, for the next process's Config.Inherited, and accepts nothing by them any
-// more: what waits in them is for that process. What is being relayed goes on; call [Server.Stop] to await its end. An
-// error tells of sockets that are missing, which the next process has to make anew.
-func (s *Server) Export() ([]Socket, error) { return s.ExportOnly(func(Key) bool { return true }) }
-
-// ExportOnly is [Server.Export] for the Targets that which says. The others are listened at as they are until
-// [Server.Stop].
-func (s *Server) ExportOnly(which func(Key) bool) ([]Socket, error) {
+// Export gives away the listening sockets of the Targets that which says, for the next process's Config.Inherited, and
+// accepts nothing by them any more: what waits in them is for that process. The others are listened at as they are until
+// [Server.Stop], but no Target changes any more. What is being relayed goes on; Stop awaits its end. An error tells of
+// sockets that are missing, which the next process has to make anew.
+func (s *Server) Export(which func(Key) bool) ([]Socket, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stopped = true

@@ -89,7 +89,7 @@ func TestNextProcessTakesOver(t *testing.T) {
 	load := r.Host("pods-a").Load(lab.Dial{From: pod, To: frontend, Protocol: model.TCP}, time.Millisecond)
 	for range 5 {
 		time.Sleep(50 * time.Millisecond)
-		sockets, err := p.proxy.Export()
+		sockets, err := p.proxy.Export(func(relay.Key) bool { return true })
 		if err != nil || len(sockets) != 1 {
 			t.Fatalf("%d sockets, %v", len(sockets), err)
 		}
