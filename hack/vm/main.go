@@ -56,6 +56,7 @@ type options struct {
 	fresh   bool
 	memory  int
 	modules string
+	without string
 	timeout time.Duration
 	words   []string // packages and flags
 }
@@ -66,6 +67,7 @@ func parse(args []string) (o options, err error) {
 	fs.BoolVar(&o.fresh, "fresh", false, "download Debian's kernel and programs again")
 	fs.IntVar(&o.memory, "memory", 2048, "the machine's memory in `MiB`")
 	fs.StringVar(&o.modules, "modules", "", "kernel `modules` to load first, separated by commas")
+	fs.StringVar(&o.without, "without", "", "kernel `modules` that the machine is not to have, separated by commas")
 	fs.DurationVar(&o.timeout, "timeout", 20*time.Minute, "how long the machine may take")
 	if err := fs.Parse(args); err != nil {
 		return o, err
@@ -113,6 +115,11 @@ func prepare(ctx context.Context, o options, dir string) (suites []suite, m mach
 	return suites, m, err
 }
 
+// names are what commas separate.
+func names(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' })
+}
+
 func pack(ctx context.Context, o options, root, dir string, t tree) (suites []suite, err error) {
 	for words := range split(o.words) {
 		more, err := findSuites(ctx, root, words)
@@ -121,7 +128,7 @@ func pack(ctx context.Context, o options, root, dir string, t tree) (suites []su
 		}
 		suites = append(suites, more...)
 	}
-	config := guest.Config{Modules: strings.FieldsFunc(o.modules, func(r rune) bool { return r == ',' }), Env: []string{"CI=" + os.Getenv("CI")}}
+	config := guest.Config{Modules: names(o.modules), Without: names(o.without), Env: []string{"CI=" + os.Getenv("CI")}}
 	for i, s := range suites {
 		if err := s.add(ctx, root, filepath.Join(dir, fmt.Sprint(i, ".test")), t); err != nil {
 			return nil, err

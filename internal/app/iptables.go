@@ -14,6 +14,7 @@ import (
 	"sluice/internal/backend/nftables"
 	"sluice/internal/config"
 	"sluice/internal/kernel/iptexec"
+	"sluice/internal/kernel/nfnl"
 	"sluice/internal/model"
 	"sluice/internal/plan"
 )
@@ -139,7 +140,7 @@ func (*iptablesMode) cleanup(ctx context.Context, l leftovers) (removed []string
 		return nil, nil
 	}
 	var errs []error
-	if l.chains != iptexec.NFT {
+	if l.chains != iptexec.NFT && !nfnl.Absent() {
 		errs = append(errs, withNFTables(nftables.Deps{RouteLocalnet: l.routeLocalnet}, func(b *nftables.Backend) (err error) {
 			removed, err = b.CleanupIPTables(ctx)
 			return err

@@ -10,6 +10,7 @@ import (
 	"sluice/internal/backend"
 	"sluice/internal/backend/nftables"
 	"sluice/internal/config"
+	"sluice/internal/kernel/nfnl"
 	"sluice/internal/plan"
 	"sluice/internal/trace"
 	"sluice/internal/trace/nftwalk"
@@ -104,6 +105,9 @@ func probeNFTables(ctx context.Context) error {
 
 // cleanup removes our table, unless it is in use, and kube-proxy's.
 func (*nftablesMode) cleanup(ctx context.Context, l leftovers) (removed []string, err error) {
+	if nfnl.Absent() {
+		return nil, nil
+	}
 	deps := nftables.Deps{RouteLocalnet: l.routeLocalnet}
 	if l.keepKubeProxy {
 		deps.RouteLocalnet = nil // kube-proxy may need it

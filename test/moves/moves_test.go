@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/app"
 	"sluice/internal/cli"
 	"sluice/internal/config"
 	"sluice/internal/testkit/daemon"
@@ -70,7 +71,10 @@ func TestTakeOver(t *testing.T) {
 // modesHere are the modes that this kernel can do.
 func modesHere(t *testing.T) []string {
 	t.Helper()
-	modes := []string{config.ModeNFTables, config.ModeIPTables, config.ModeUserspace}
+	modes := []string{config.ModeIPTables, config.ModeUserspace}
+	if app.ChooseMode(t.Context()) == config.ModeNFTables {
+		modes = append(modes, config.ModeNFTables)
+	}
 	if nstest.HasIPVS(t) {
 		modes = append(modes, config.ModeIPVS)
 	}

@@ -11,6 +11,7 @@ const Port = "events"
 // Config is what the machine does before it powers off.
 type Config struct {
 	Modules []string // kernel modules to load first; others load as the kernel asks for them
+	Without []string // kernel modules that there are not
 	Env     []string // KEY=value
 	Runs    []Run    // one after the other
 }

@@ -21,6 +21,11 @@ func runAll() error {
 	if err != nil {
 		return err
 	}
+	for _, module := range config.Without {
+		if err := forget(module); err != nil {
+			return err
+		}
+	}
 	if err := modprobe(config.Modules...); err != nil {
 		return err
 	}

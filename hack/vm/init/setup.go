@@ -1,9 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -64,6 +67,21 @@ func modprobe(modules ...string) error {
 		return nil
 	}
 	return command("modprobe", append([]string{"-a"}, modules...)...)
+}
+
+// forget removes a module that nobody has loaded yet, as a kernel that was built without it has none.
+func forget(module string) error {
+	files, err := filepath.Glob("/usr/lib/modules/*/kernel/*/*/" + module + ".ko*")
+	if err == nil && len(files) == 0 {
+		err = fs.ErrNotExist
+	}
+	for _, file := range files {
+		err = errors.Join(err, os.Remove(file))
+	}
+	if err != nil {
+		return fmt.Errorf("forget module %s: %w", module, err)
+	}
+	return nil
 }
 
 func command(name string, args ...string) error {

@@ -4,14 +4,19 @@ import (
 	"context"
 	"errors"
 	"slices"
+
+	"sluice/internal/kernel/nfnl"
 )
 
 // Choose returns the tools for the variant that this node uses: want, unless it is ""; else the one whose mangle table
 // holds a chain by which kubelet marks its choice (KUBE-IPTABLES-HINT, or KUBE-KUBELET-CANARY of older versions); else
-// the system's default.
+// the system's default. A kernel without nf_tables leaves no choice.
 func Choose(ctx context.Context, want Variant) (*Tools, error) {
 	if want != "" {
 		return Find(ctx, want)
+	}
+	if nfnl.Absent() {
+		return Find(ctx, Legacy)
 	}
 	for _, v := range []Variant{NFT, Legacy} {
 		t, err := Find(ctx, v)
@@ -30,6 +35,17 @@ func Choose(ctx context.Context, want Variant) (*Tools, error) {
 		}
 	}
 	return Find(ctx, "")
+}
+
+// FindOther finds the programs of the variant that v is not; nil where the kernel can have no rules of theirs.
+func FindOther(ctx context.Context, v Variant) (*Tools, error) {
+	switch {
+	case v == NFT:
+		return Find(ctx, Legacy)
+	case nfnl.Absent():
+		return nil, nil
+	}
+	return Find(ctx, NFT)
 }
 
 // holds reports whether the table has one of the chains in either family.

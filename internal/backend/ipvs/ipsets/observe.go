@@ -107,7 +107,7 @@ func System(ctx context.Context, want iptexec.Variant) (d Deps, used iptexec.Var
 		return d, "", err
 	}
 	other := map[iptexec.Variant]iptexec.Variant{iptexec.NFT: iptexec.Legacy, iptexec.Legacy: iptexec.NFT}[tools.Variant]
-	others, err := iptexec.Find(ctx, other)
+	others, err := iptexec.FindOther(ctx, tools.Variant)
 	if err != nil && !errors.Is(err, iptexec.ErrNotInstalled) {
 		return d, "", err
 	}
