@@ -45,7 +45,7 @@ func (in Daemon) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	claim, before, err := in.take()
+	claim, before, err := in.take(ctx)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/netip"
 	"os"
@@ -44,10 +45,13 @@ func (w sockets) match(k relay.Key) bool { return k.Direct == (w == direct) }
 type predecessor struct{ conn *net.UnixConn }
 
 // take claims the network namespace, from the daemon that works on it if so asked.
-func (in Daemon) take() (*instance.Claim, *predecessor, error) {
+func (in Daemon) take(ctx context.Context) (*instance.Claim, *predecessor, error) {
 	claim, err := instance.Take()
 	if !in.TakeOver || !errors.Is(err, instance.ErrRunning) {
 		return claim, nil, err
+	}
+	if err := in.tryMode(ctx); err != nil {
+		return nil, nil, fmt.Errorf("the sluice that runs stays: %w", err)
 	}
 	before, err := succeed()
 	if err != nil {
@@ -58,6 +62,20 @@ func (in Daemon) take() (*instance.Claim, *predecessor, error) {
 	}
 	in.Log.Info("taking the place of the sluice that ran here")
 	return claim, before, nil
+}
+
+// tryMode tells why the mode cannot start, while the daemon before still works.
+func (in Daemon) tryMode(ctx context.Context) error {
+	if in.Config.Mode == "" {
+		return nil // one that can start will be chosen
+	}
+	log := slog.New(slog.DiscardHandler)
+	proxy := &relayOfDaemon{log: log}
+	be, err := modeOf(in.Config, proxy).start(ctx, in.Config, log, func() {})
+	if err != nil {
+		return err
+	}
+	return errors.Join((&engine{backend: be}).close(), proxy.end(ctx))
 }
 
 // succeed asks the daemon that runs for its place, and waits until it has let go.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"sync"
 	"time"
 )
@@ -72,6 +73,15 @@ type server struct {
 	answering chan struct{} // as many as are answered
 }
 
+// hungUp reports whether the other side, which has nothing to say for now, has gone: who was stopped for a while hears of
+// processes that have given up meanwhile.
+func hungUp(conn net.Conn) bool {
+	_ = conn.SetReadDeadline(time.Now().Add(time.Millisecond)) // fails only if closed, as the next one
+	_, err := conn.Read(make([]byte, 1))
+	_ = conn.SetReadDeadline(time.Time{})
+	return !errors.Is(err, os.ErrDeadlineExceeded)
+}
+
 // exchange reads a request and answers it. What goes wrong is the other side's to notice.
 func (s *server) exchange(ctx context.Context, conn net.Conn) {
 	keep := false
@@ -88,8 +98,7 @@ func (s *server) exchange(ctx context.Context, conn net.Conn) {
 	case err != nil && line == "":
 		return // it only looked whether somebody is here
 	case line == succeed && release():
-		_ = conn.SetReadDeadline(time.Time{})
-		keep = s.Successor(conn)
+		keep = !hungUp(conn) && s.Successor(conn)
 		return
 	}
 	select {

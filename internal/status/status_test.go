@@ -1,6 +1,7 @@
 package status
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net"
@@ -151,3 +152,28 @@ func TestSucceed(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A daemon that was stopped for a while does not make room for a process that has given up meanwhile.
+func TestSuccessorThatHungUp(t *testing.T) {
+	here, there := net.Pipe()
+	asked := make(chan struct{})
+	go func() { defer close(asked); _ = Succeed(there); _ = there.Close() }()
+	text := make([]byte, len(succeed))
+	if _, err := io.ReadFull(here, text); err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	s := server{Answers: Answers{Successor: func(net.Conn) bool {
+		t.Error("the place is offered to nobody")
+		return false
+	}}}
+	s.exchange(t.Context(), said{here, bytes.NewReader(text)})
+}
+
+// said is a connection by which something has come.
+type said struct {
+	net.Conn
+	text *bytes.Reader
+}
+
+func (s said) Read(b []byte) (int, error) { return io.MultiReader(s.text, s.Conn).Read(b) }

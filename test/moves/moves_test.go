@@ -122,3 +122,19 @@ func TestWalk(t *testing.T) {
 }
 
 var errMode = errors.New("the daemon is in another mode")
+
+// A daemon that cannot begin does not cost the one whose place it was to take.
+func TestTakeOverByOneThatCannotStart(t *testing.T) {
+	st := open(t)
+	d := st.start("--mode", config.ModeUserspace)
+	st.waitFor(config.ModeUserspace)
+	st.begin()
+	other := st.start("--mode", config.ModeIPVS, "--ipvs-scheduler", "none-such", "--take-over")
+	if err := other.Wait(limit); err == nil || !strings.Contains(other.Log(), "the sluice that runs stays") {
+		t.Errorf("%v\n%s", err, other.Log())
+	}
+	st.waitFor(config.ModeUserspace)
+	st.after("a daemon that cannot start")
+	st.end()
+	st.complain(d)
+}
