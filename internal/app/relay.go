@@ -32,7 +32,7 @@ type relayOfDaemon struct {
 func (r *relayOfDaemon) open(c config.Userspace, wanted sockets) (*relay.Server, map[relay.Key]uint16, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closing != nil {
+	if r.closing != nil && wanted == redirected {
 		r.closing.Stop() // the mode is back, and sees to what it does not need
 		r.closing = nil
 	}
@@ -76,6 +76,9 @@ func (r *relayOfDaemon) settle() error {
 func (r *relayOfDaemon) closeSoon() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.closing != nil {
+		r.closing.Stop() // of the same listeners: the mode came and went while rules of yet another one were in force
+	}
 	r.closing = time.AfterFunc(userspace.Linger, r.close)
 }
 

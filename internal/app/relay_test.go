@@ -3,37 +3,38 @@ package app
 import (
 	"context"
 	"log/slog"
-	"net/netip"
 	"testing"
 
 	"sluice/internal/config"
-	"sluice/internal/model"
-	"sluice/internal/plan"
-	"sluice/internal/relay"
 )
 
-// TestProxyIsNeededAgain: the listeners that another mode took over from end, unless the mode comes back, be it at the very
-// moment.
-func TestProxyIsNeededAgain(t *testing.T) {
-	d := &relayOfDaemon{log: slog.New(slog.DiscardHandler)}
-	t.Cleanup(func() { _ = d.end(context.Background()) })
-	proxy, _, err := d.open(config.Userspace{}, redirected)
-	if err != nil {
-		t.Fatal(err)
+// What rules led to closes once, unless rules lead there again by then: that the proxy is wanted for something else is no
+// reason to keep it.
+func TestListenersOfAModeThatLeft(t *testing.T) {
+	r := &relayOfDaemon{log: slog.New(slog.DiscardHandler)}
+	open := func(wanted sockets) {
+		t.Helper()
+		if _, _, err := r.open(config.Userspace{}, wanted); err != nil {
+			t.Fatal(err)
+		}
 	}
-	k := relay.Key{Port: plan.PortID{Service: model.Name{Namespace: "default", Name: "web"}, Protocol: model.TCP}, List: plan.ListCluster}
-	if err := proxy.Put(relay.Target{Key: k, Listen: netip.MustParseAddrPort("127.0.0.1:0")}); err != nil {
-		t.Fatal(err)
+	open(redirected)
+	t.Cleanup(func() {
+		if err := r.end(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	r.closeSoon()
+	first := r.closing
+	r.closeSoon()
+	if first.Stop() {
+		t.Error("two timers run")
 	}
-	d.closeSoon()
-	if _, _, err := d.open(config.Userspace{}, redirected); err != nil {
-		t.Fatal(err)
+	if open(direct); r.closing == nil {
+		t.Error("listeners stay, for the sake of those at loopback addresses")
 	}
-	if d.close(); len(d.ports()) != 1 {
-		t.Error("nobody listens for the mode that came back")
-	}
-	d.closeSoon()
-	if d.close(); len(d.ports()) != 0 {
-		t.Error("listeners are left of a mode that another took over from")
+	second := r.closing
+	if open(redirected); r.closing != nil || second.Stop() {
+		t.Error("listeners close that rules lead to again")
 	}
 }
