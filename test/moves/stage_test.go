@@ -104,13 +104,31 @@ type stage struct {
 	loads []*lab.Load
 	// stays are connections that were opened in one mode and last through those after it.
 	stays map[string]*lab.Conn
-	total int
+	load
+	total, lost int
 }
+
+// load is how clients come, and how many of a thousand new connections may be lost.
+type load struct {
+	pause, patience time.Duration
+	mayBeLost       int
+}
+
+// full is a load that loses nothing.
+var full = load{pause: 3 * time.Millisecond, patience: limit}
+
+// gentle is one for ipvs on Linux 6.1. ipvs remembers a connection for two minutes after its end, and then has connection
+// tracking forget whatever has its port by then; so clients must not come by the same ports so soon. And a packet or two
+// of thousands sees neither table of that kernel while one takes the place of another, as tests of mode nftables count.
+var gentle = load{pause: 30 * time.Millisecond, patience: 10 * time.Second, mayBeLost: 1}
 
 func open(t *testing.T) *stage {
 	t.Helper()
 	nstest.Require(t)
-	st := &stage{T: t, lab: scenario.Up(t, lab.Reference()), file: filepath.Join(t.TempDir(), "services.yaml"), stays: map[string]*lab.Conn{}}
+	st := &stage{T: t, lab: scenario.Up(t, lab.Reference()), file: filepath.Join(t.TempDir(), "services.yaml"), stays: map[string]*lab.Conn{}, load: full}
+	if nstest.HasIPVS(t) {
+		st.load = gentle
+	}
 	for _, pods := range []string{"pods-a", "pods-b"} {
 		for protocol, port := range map[model.Protocol]uint16{model.TCP: 8080, model.UDP: 8081} {
 			_, err := st.lab.Host(pods).ServeAll(protocol, port)
@@ -165,8 +183,8 @@ func (st *stage) waitFor(mode string) {
 func (st *stage) begin() {
 	st.Helper()
 	for _, u := range users {
-		d := lab.Dial{To: netip.MustParseAddrPort(u.to), Protocol: u.protocol, Timeout: limit}
-		st.loads = append(st.loads, st.lab.Host(u.from).Load(d, 3*time.Millisecond))
+		d := lab.Dial{To: netip.MustParseAddrPort(u.to), Protocol: u.protocol, Timeout: st.patience}
+		st.loads = append(st.loads, st.lab.Host(u.from).Load(d, st.pause))
 	}
 	st.stay("the first mode")
 }
@@ -193,9 +211,9 @@ func (st *stage) after(move string) {
 	time.Sleep(100 * time.Millisecond) // for what comes late to do its harm
 	for i, l := range st.loads {
 		tally, err := l.Tally()
-		st.total += tally.Total
-		if err != nil || len(tally.Failed) > 0 || tally.Total == 0 {
-			st.Errorf("%s: %s to %s: of %d connections failed %v, error %v; the first: %v", move, users[i].from, users[i].to, tally.Total, tally.Failed, err, tally.Failures)
+		st.count(tally)
+		if err != nil || len(tally.Failed) > 0 {
+			st.complainOf(err, "%s: %s to %s: of %d connections failed %v, error %v; the first: %v", move, users[i].from, users[i].to, tally.Total, tally.Failed, err, tally.Failures)
 		}
 	}
 	for which, conn := range st.stays {
@@ -204,6 +222,21 @@ func (st *stage) after(move string) {
 		}
 	}
 	st.stay(move)
+}
+
+func (st *stage) count(t lab.Tally) {
+	st.total += t.Total
+	st.lost += t.Total - t.Forwarded()
+}
+
+// complainOf tells of connections that failed, which is an error unless some may.
+func (st *stage) complainOf(err error, format string, args ...any) {
+	st.Helper()
+	if err != nil || st.mayBeLost == 0 {
+		st.Errorf(format, args...)
+	} else {
+		st.Logf(format, args...)
+	}
 }
 
 // flow sends a datagram from a port that has sent some before each move: it arrives in the end, wherever the flow went.
@@ -226,13 +259,16 @@ func (st *stage) flow(move string) {
 func (st *stage) end() {
 	for _, l := range st.loads {
 		tally, _ := l.Stop()
-		st.total += tally.Total
+		st.count(tally)
+	}
+	if st.lost > st.total*st.mayBeLost/1000 {
+		st.Errorf("%d of %d connections were lost", st.lost, st.total)
 	}
 	for _, conn := range st.stays {
 		_ = conn.Close()
 	}
 	if len(st.loads) > 0 {
-		st.Logf("%d connections, and %d that lasted", st.total, len(st.stays))
+		st.Logf("%d connections, %d of them lost, and %d that lasted", st.total, st.lost, len(st.stays))
 	}
 	st.loads, st.stays = nil, nil
 }
