@@ -101,17 +101,22 @@ func (s *structure) refused() nft.Chain {
 		c.Rules,
 		when{hasRoute(maskBucket, bucketReject.key())}.then(nft.Reject{}),
 		when{hasRoute(maskBucket, bucketDrop.key())}.then(drop()),
-		s.forwarded(),
 	)
+	c.Rules = append(c.Rules, s.forwarded()...)
 	return c
 }
 
-// forwarded is for a packet whose route leads to endpoints.
-func (s *structure) forwarded() nft.Rule {
+// forwarded is for a packet whose route leads to endpoints. One that came by when mode ipvs had the table is not translated,
+// and for this node as long as virtual servers drain: they still take it.
+func (s *structure) forwarded() []nft.Rule {
+	unroute := nft.SetMeta{Meta: nft.Priority}
 	if s.ipvs {
-		return because("left to ipvs", when{}.then(nft.SetMeta{Meta: nft.Priority}, accept()))
+		return []nft.Rule{because("left to ipvs", when{}.then(unroute, accept()))}
 	}
-	return because("an endpoint at its own frontend", when{}.then(nft.SetMeta{Meta: nft.Priority}))
+	return []nft.Rule{
+		because("came by when ipvs was to take it", when{nft.FibIsLocal{Of: nft.FibDaddr}}.then(unroute, accept())),
+		because("an endpoint at its own frontend", when{}.then(unroute)),
+	}
 }
 
 // guardChain refuses what is for a cluster IP and for none of its ports, and what is for a cluster IP that nobody has.
