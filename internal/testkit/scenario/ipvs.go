@@ -33,7 +33,7 @@ func ipvsInKernel(t testing.TB, _ *lab.Host) (backend.Backend, error) {
 // IPVSOverIPTables is mode ipvs where there is no nf_tables: the same virtual servers beside rules of iptables and sets.
 func IPVSOverIPTables() Mode {
 	return Mode{
-		Name: "ipvs over iptables", Becomes: virtual, Require: nstest.RequireIPVS,
+		Name: "ipvs over iptables", Require: nstest.RequireIPVS,
 		Compile: func(p *plan.Plan) backend.Ruleset {
 			return ipvs.Compile(p, ipvs.Options{}, ipsets.New(ipsets.DefaultOptions(), ipsets.Deps{}))
 		},
