@@ -90,6 +90,9 @@ func succeed() (*predecessor, error) {
 	if err == nil {
 		_, err = io.ReadFull(conn, answer[:])
 	}
+	if errors.Is(err, io.EOF) {
+		err = errors.New("it hung up: it is about to end, or another one takes its place")
+	}
 	if err == nil && answer[0] != letGone {
 		err = fmt.Errorf("it answers %q", answer)
 	}
