@@ -19,6 +19,7 @@ func unseen() map[string][]string {
 			"A node port of a Service without endpoints, at an address that is not in `nodePortAddresses`",
 			"Localhost node ports with a list of addresses",
 			"Node ports on loopback addresses, where `nodePortAddresses` names these",
+			"The same, with the feature gate KubeProxyNFTablesLocalhostNodePorts",
 			"Node ports on loopback addresses that are there no longer",
 			"route_localnet cannot be set, as where /proc/sys is read-only",
 		},
