@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -86,6 +87,14 @@ func (p *Port) Access(k Kind) Access {
 		return p.Internal
 	}
 	return p.External
+}
+
+// OutsideList is the list that clients outside are sent to where pods and this node have another one. It is not ok where
+// they have not, or where no frontend is for clients outside.
+func (p *Port) OutsideList() (l List, ok bool) {
+	outside := p.External[ClientOutside]
+	apart := outside.Action == Forward && outside.List != p.External[ClientHost].List
+	return outside.List, apart && slices.ContainsFunc(p.Frontends, func(f Frontend) bool { return f.Kind != ClusterIP })
 }
 
 // Allows reports whether frontend f answers a client at src.

@@ -135,8 +135,8 @@ func (r *Ruleset) note(id plan.PortID, now *port) {
 
 // hasMark reports whether clients outside may come by a mark.
 func hasMark(p *plan.Port) bool {
-	outside := p.External[plan.ClientOutside]
-	return outside.Action == plan.Forward && outside.List != insideList(p.External)
+	_, apart := p.OutsideList()
+	return apart
 }
 
 // take enters a wish for a virtual server.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"sluice/internal/backend"
 	"sluice/internal/plan"
@@ -60,9 +59,8 @@ func (m *marks) give(mark uint32) { m.numbers.give(m.number(mark)) }
 
 // needsMark reports whether clients outside are sent to l by way of a virtual server of its own.
 func needsMark(p *plan.Port, l plan.List) bool {
-	r := p.External[plan.ClientOutside]
-	return r.Action == plan.Forward && r.List == l && differ(p.External) &&
-		slices.ContainsFunc(p.Frontends, func(f plan.Frontend) bool { return f.Kind != plan.ClusterIP })
+	outside, apart := p.OutsideList()
+	return apart && outside == l
 }
 
 // markList gives a list the mark that it had, or a new one.

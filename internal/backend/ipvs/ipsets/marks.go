@@ -73,9 +73,8 @@ func (m *marks) drop(id plan.PortID) {
 
 // needsMark reports whether clients outside have another list than the others.
 func needsMark(p *plan.Port) bool {
-	outside := p.External[plan.ClientOutside]
-	return outside.Action == plan.Forward && outside.List != p.External[plan.ClientHost].List &&
-		slices.ContainsFunc(p.Frontends, func(f plan.Frontend) bool { return f.Kind != plan.ClusterIP })
+	_, apart := p.OutsideList()
+	return apart
 }
 
 // Mark is the packet mark, never 0, of a Service port's clients outside where they have another list of endpoints than pods
