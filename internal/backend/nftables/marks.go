@@ -9,9 +9,7 @@ import (
 	"sluice/internal/plan"
 )
 
-// marks gives out the packet marks that lead to virtual servers, as numbers gives out numbers: each is one bit that is
-// set and maxMark's, which make room for the bit that masquerades. A small number alone might as well be somebody
-// else's mark, and ipvs would take all packets that are for this node and have it.
+// marks gives out the packet marks that lead to virtual servers, as numbers gives out numbers; see [backend.Mark].
 type marks struct {
 	numbers numbers
 	// masquerade is the bit.
@@ -20,29 +18,14 @@ type marks struct {
 
 var errNoMark = errors.New("too many Service ports with externalTrafficPolicy Local")
 
-const (
-	maxMark  uint32 = 1<<13 - 1
-	baseMark uint32 = 1 << 13
-)
-
 // of is the mark of a number.
-func (m *marks) of(n uint32) uint32 {
-	low := m.masquerade - 1
-	n |= baseMark
-	return n&low | n&^low<<1
-}
+func (m *marks) of(n uint32) uint32 { return backend.Mark(n, m.masquerade) }
 
 // others are the bits that are the same in all marks.
-func (m *marks) others() uint32 { return ^(m.of(0) ^ m.of(maxMark)) }
+func (m *marks) others() uint32 { return ^(m.of(0) ^ m.of(backend.MaxMark)) }
 
 // number is that of a mark, 0 if it is none of these.
-func (m *marks) number(mark uint32) uint32 {
-	low := m.masquerade - 1
-	if n := mark&low | mark>>1&^low; m.of(n&maxMark) == mark {
-		return n & maxMark
-	}
-	return 0
-}
+func (m *marks) number(mark uint32) uint32 { return backend.MarkNumber(mark, m.masquerade) }
 
 func (m *marks) take() (uint32, error) {
 	n, err := m.numbers.take()

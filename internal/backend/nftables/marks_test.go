@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"sluice/internal/backend"
 	"sluice/internal/model"
 	"sluice/internal/plan"
 	"sluice/internal/testkit/gen"
@@ -16,14 +17,14 @@ import (
 // Whichever bit masquerades, marks do not have it, are told from one another and from others, and are never small.
 func TestMarks(t *testing.T) {
 	for bit := range 32 {
-		m := marks{numbers: numbers{max: maxMark}, masquerade: 1 << bit}
+		m := marks{numbers: numbers{max: backend.MaxMark}, masquerade: 1 << bit}
 		seen := map[uint32]bool{}
-		for range maxMark {
+		for range backend.MaxMark {
 			mark, err := m.take()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if mark&m.masquerade != 0 || mark < baseMark || mark&m.others() != m.of(0)&m.others() || seen[mark] {
+			if mark&m.masquerade != 0 || mark <= backend.MaxMark || mark&m.others() != m.of(0)&m.others() || seen[mark] {
 				t.Fatalf("bit %d: mark %#x", bit, mark)
 			}
 			seen[mark] = true

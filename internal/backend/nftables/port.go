@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"sluice/internal/backend"
 	"sluice/internal/model"
 	"sluice/internal/plan"
 )
@@ -184,7 +185,7 @@ type stocks struct {
 func newStocks(o Options, known bucketTable) stocks {
 	s := stocks{
 		lists: numbers{max: maxList}, ipvs: o.Deliver == DeliverIPVS,
-		marks: marks{numbers: numbers{max: maxMark}, masquerade: 1 << o.MasqueradeBit},
+		marks: marks{numbers: numbers{max: backend.MaxMark}, masquerade: 1 << o.MasqueradeBit},
 	}
 	if s.ipvs {
 		known = bucketTable{}

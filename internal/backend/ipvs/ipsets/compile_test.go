@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"sluice/internal/backend"
 	"sluice/internal/iptables/sets"
 	"sluice/internal/model"
 	"sluice/internal/plan"
@@ -159,7 +160,7 @@ func TestNoMarksLeft(t *testing.T) {
 	s.ExternalPolicy = model.PolicyLocal
 	p := sample.Plan(plan.Config{}, s, sl)
 	f := &family{family: model.IPv4, opts: DefaultOptions(), members: map[plan.PortID][]member{}, marks: newMarks(DefaultOptions())}
-	for i := range int(maxMark) {
+	for i := range int(backend.MaxMark) {
 		f.marks.give(portNumber(i))
 	}
 	f.rebuild(p)

@@ -10,8 +10,7 @@ import (
 )
 
 // marks are the packet marks of one family by which clients outside come to virtual servers of their own, where the others
-// come to another list. Each is a number with a bit that is set in all, and makes room for the bit that masquerades. A
-// small number alone might as well be somebody else's mark, and ipvs would take all packets that have it.
+// come to another list; see [backend.Mark].
 type marks struct {
 	masquerade uint32 // the bit
 	of         map[plan.PortID]uint32
@@ -19,30 +18,15 @@ type marks struct {
 	free       uint32 // no number below it is free
 }
 
-const (
-	baseMark uint32 = 1 << 13
-	maxMark  uint32 = 1<<13 - 1
-)
-
 func newMarks(o Options) marks {
 	return marks{masquerade: 1 << o.MasqueradeBit, of: map[plan.PortID]uint32{}, taken: map[uint32]plan.PortID{}, free: 1}
 }
 
 // mark is the mark of a number.
-func (m *marks) mark(n uint32) uint32 {
-	low := m.masquerade - 1
-	n |= baseMark
-	return n&low | n&^low<<1
-}
+func (m *marks) mark(n uint32) uint32 { return backend.Mark(n, m.masquerade) }
 
 // number is that of a mark, 0 if it is none of these.
-func (m *marks) number(mark uint32) uint32 {
-	low := m.masquerade - 1
-	if n := mark&low | mark>>1&^low; m.mark(n&maxMark) == mark {
-		return n & maxMark
-	}
-	return 0
-}
+func (m *marks) number(mark uint32) uint32 { return backend.MarkNumber(mark, m.masquerade) }
 
 // give gives a Service port the lowest number, unless it has one. There may be none left: then it has no mark, and its
 // clients outside are dropped.
@@ -50,7 +34,7 @@ func (m *marks) give(id plan.PortID) {
 	if m.of[id] != 0 {
 		return
 	}
-	for ; m.free <= maxMark; m.free++ {
+	for ; m.free <= backend.MaxMark; m.free++ {
 		if _, taken := m.taken[m.free]; !taken {
 			m.take(id, m.free)
 			return
