@@ -195,7 +195,7 @@ func TestOneFamilyFails(t *testing.T) {
 
 func TestMissingFamilyIsToldOnce(t *testing.T) {
 	b, fakes := newTestBackend(false)
-	fakes[1].fail = asNoFamily(errors.New("can't initialize ip6tables table `nat': Table does not exist (do you need to insmod?)"))
+	fakes[1].fail = iptexec.AsNoFamily(errors.New("can't initialize ip6tables table `nat': Table does not exist (do you need to insmod?)"))
 	if _, err := b.Apply(t.Context(), webRules(), backend.Request{}); !errors.Is(err, ErrNoFamily) {
 		t.Errorf("error is %v", err)
 	}
@@ -208,7 +208,7 @@ func TestMissingFamilyIsToldOnce(t *testing.T) {
 func TestNoFamilyIsToldEveryTime(t *testing.T) {
 	b, fakes := newTestBackend(false)
 	for _, fake := range fakes {
-		fake.fail = asNoFamily(errors.New("Table does not exist"))
+		fake.fail = iptexec.AsNoFamily(errors.New("Table does not exist"))
 	}
 	for range 2 {
 		if _, err := b.Apply(t.Context(), webRules(), backend.Request{}); !errors.Is(err, ErrNoFamily) {

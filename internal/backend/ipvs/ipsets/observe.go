@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
-	"time"
 
 	"sluice/internal/iptables/rules"
 	"sluice/internal/iptables/sets"
@@ -48,37 +46,24 @@ type programs struct {
 // families are the programs' names for ours.
 var families = [...]iptexec.Family{model.IPv4: iptexec.IPv4, model.IPv6: iptexec.IPv6}
 
-// lockWait is how long another program may hold the lock of the legacy variant, as kube-proxy has it.
-const lockWait = 5 * time.Second
-
-// ErrNoFamily occurs when the kernel lacks a family's tables. The family is then left out.
-var ErrNoFamily = errors.New("this kernel has no such tables, the family is left out")
-
-// noFamily is what the programs say then; they have no status of their own for it.
-var noFamily = regexp.MustCompile(`Table does not exist|[Pp]rotocol not supported|not supported by protocol`)
-
-func asNoFamily(err error) error {
-	if err != nil && noFamily.MatchString(err.Error()) {
-		return fmt.Errorf("%w: %w", ErrNoFamily, err)
-	}
-	return err
-}
+// ErrNoFamily is [iptexec.ErrNoFamily].
+var ErrNoFamily = iptexec.ErrNoFamily
 
 // Probe lists the chains of the mangle table.
 func (p programs) Probe(ctx context.Context) error {
 	_, err := p.Chains(ctx, p.family, "mangle")
-	return asNoFamily(err)
+	return iptexec.AsNoFamily(err)
 }
 
 // Save is what iptables-save prints of our tables.
 func (p programs) Save(ctx context.Context) ([]byte, error) {
 	text, err := p.Tools.Save(ctx, p.family, tableNames[:]...)
-	return text, asNoFamily(err)
+	return text, iptexec.AsNoFamily(err)
 }
 
 // Restore gives text to iptables-restore --noflush.
 func (p programs) Restore(ctx context.Context, text []byte) error {
-	return asNoFamily(p.Tools.Restore(ctx, p.family, text, iptexec.RestoreOptions{Wait: lockWait}))
+	return iptexec.AsNoFamily(p.Tools.Restore(ctx, p.family, text, iptexec.RestoreOptions{Wait: iptexec.LockWait}))
 }
 
 // Generation is that of nf_tables.
