@@ -3,7 +3,8 @@ package ipvs
 import "context"
 
 // Compare tells what Apply would do to the kernel's virtual servers and to the device, as commands. What drains is as it
-// should be. The rules beside are for who made them to compare; r takes on the marks that theirs have.
+// should be. The rules beside are for who made them to compare; r takes on the marks that theirs have, and has them refuse
+// what drains.
 func (b *Backend) Compare(ctx context.Context, r *Ruleset) (lines []string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -17,10 +18,28 @@ func (b *Backend) Compare(ctx context.Context, r *Ruleset) (lines []string, err 
 	if err != nil {
 		return nil, err
 	}
-	for _, o := range r.differences(have) {
+	ops := r.differences(have)
+	r.linger(have, r.lingers(have, ops))
+	for _, o := range ops {
 		lines = append(lines, o.String())
 	}
 	return lines, nil
+}
+
+// lingers are the virtual servers that nobody wants and that stay after ops.
+func (r *Ruleset) lingers(have *state, ops []operation) map[Server]struct{} {
+	left := map[Server]struct{}{}
+	for s, h := range have.servers {
+		if h.ours && r.server(s) == nil {
+			left[s] = struct{}{}
+		}
+	}
+	for _, o := range ops {
+		if o.verb == deleteServer {
+			delete(left, o.server)
+		}
+	}
+	return left
 }
 
 // differences are what turns a state of the kernel into what is wanted.

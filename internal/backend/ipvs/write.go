@@ -241,14 +241,20 @@ func (a *run) linger(d *delta) {
 			delete(a.lingering, o.server)
 		}
 	}
+	a.rules.linger(a.known, a.lingering)
+}
+
+// linger has the rules refuse new connections to virtual servers at addresses of the device, unless somebody has come to
+// have their place.
+func (r *Ruleset) linger(have *state, left map[Server]struct{}) {
 	ports := map[plan.PortID]*plan.Port{}
-	for s := range a.lingering {
-		if _, bound := a.known.addrs[s.Addr]; bound && a.rules.places[s].winner() == nil {
+	for s := range left {
+		if _, bound := have.addrs[s.Addr]; bound && r.places[s].winner() == nil {
 			p := lingering(s)
 			ports[p.ID] = p
 		}
 	}
-	a.rules.rules.linger(ports)
+	r.rules.linger(ports)
 }
 
 // note notes what drains, and whose the virtual servers are.
