@@ -11,12 +11,12 @@ import (
 	"syscall"
 	"time"
 
+	"sluice/internal/kernel/connect"
 	"sluice/internal/model"
 	"sluice/internal/plan"
 )
 
-// Inside one machine every answer comes at once, with one exception: a refusal that comes while connect(2) is still
-// busy sending is lost on TCP, and comes again when TCP tries again, after one second.
+// Inside one machine every answer comes at once. One second more, and TCP has tried again, should the answer be lost.
 const (
 	defaultTimeout    = 500 * time.Millisecond
 	defaultTimeoutTCP = 1500 * time.Millisecond
@@ -122,16 +122,12 @@ func (h *Host) Connect(d Dial) (*Conn, Outcome, error) {
 }
 
 func (d Dial) connect() (*Conn, Outcome, error) {
-	dialer := net.Dialer{Timeout: d.timeout()}
-	if from := d.from(); from.IsValid() {
-		dialer.LocalAddr = net.TCPAddrFromAddrPort(from)
-	}
-	conn, err := dialer.Dial("tcp", d.To.String())
+	conn, err := connect.TCP(d.from(), d.To, d.timeout())
 	if err != nil {
 		o, err := failure(err)
 		return nil, o, err
 	}
-	c := &Conn{tcp: conn.(*net.TCPConn), reader: bufio.NewReader(conn)}
+	c := &Conn{tcp: conn, reader: bufio.NewReader(conn)}
 	o, err := c.greeted(d.timeout())
 	if err != nil || o.Action != plan.Forward {
 		return nil, o, errors.Join(err, c.Close())

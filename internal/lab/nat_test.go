@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"sluice/internal/lab"
 	"sluice/internal/model"
@@ -125,5 +126,24 @@ func restore(t *testing.T, h *lab.Host, program, text string) {
 	cmd.Stdin = strings.NewReader(text)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", program, err, out)
+	}
+}
+
+// A filter of the client's own machine refuses with an ICMP error, which finds the client still sending. It is told at once
+// all the same, and not when TCP has tried again.
+func TestRefusedByTheClientsOwnMachine(t *testing.T) {
+	l := up(t, lab.Reference())
+	node := l.Node()
+	for program, to := range map[string]string{"iptables-restore": "203.0.113.7:80", "ip6tables-restore": "[2001:db8:77::7]:80"} {
+		restore(t, node, program, "*filter\n-A OUTPUT -p tcp --dport 80 -j REJECT\nCOMMIT\n")
+		for range 5 {
+			o := dial(t, node, lab.Dial{To: netip.MustParseAddrPort(to), Protocol: model.TCP, Timeout: 5 * time.Second})
+			if o.Action != plan.Reject {
+				t.Errorf("%s: %s, want a refusal", to, o)
+			}
+		}
+	}
+	if n, err := node.Repeated(); err != nil || n != 0 {
+		t.Errorf("%d packets were sent again, error %v", n, err)
 	}
 }

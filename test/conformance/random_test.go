@@ -126,10 +126,8 @@ func (w world) send(t *testing.T, mode scenario.Mode) {
 	if err := way.Follow(w.plan, plan.Changes{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range w.flows {
-		if err := flow.Check(way, f); err != nil {
-			t.Error(err)
-		}
+	for _, err := range flow.CheckAll(way, w.flows) {
+		t.Error(err)
 	}
 }
 

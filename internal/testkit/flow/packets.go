@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"sync"
 	"time"
 
 	"sluice/internal/lab"
@@ -36,7 +37,9 @@ type byPackets struct {
 	topology lab.Topology
 	apply    Apply
 	plan     *plan.Plan
-	serving  map[service]bool
+
+	mu      sync.Mutex // guards serving
+	serving map[service]bool
 }
 
 // service is a port that a machine of the lab answers at.
@@ -52,6 +55,9 @@ func (w *byPackets) Follow(p *plan.Plan, c plan.Changes) error {
 	w.plan = p
 	return w.apply(p, c)
 }
+
+// mayBeside: a packet that is lost changes nothing for others.
+func (w *byPackets) mayBeside(f Flow) bool { return f.Want.Action == plan.Drop }
 
 func (w *byPackets) Ask(f Flow) (Outcome, error) {
 	client, err := w.client(f)
@@ -160,6 +166,8 @@ func (w *byPackets) serve(f Flow) error {
 			ports[e.Port()] = true
 		}
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, m := range machines {
 		for port := range ports {
 			s := service{m.Name, protocol, port}

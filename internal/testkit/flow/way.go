@@ -2,6 +2,8 @@ package flow
 
 import (
 	"fmt"
+	"slices"
+	"sync"
 
 	"sluice/internal/plan"
 )
@@ -26,6 +28,29 @@ func Check(w Way, f Flow) error {
 		return fmt.Errorf("%s\n\tgot: %s", f, got)
 	}
 	return nil
+}
+
+// CheckAll is Check for each flow, in their order, and returns what is wrong. Silence takes its time: what is to be lost is
+// asked beside the others, if w can do that.
+func CheckAll(w Way, flows []Flow) (wrong []error) {
+	errs := make([]error, len(flows))
+	var silent sync.WaitGroup
+	for i, f := range flows {
+		ask := func() { errs[i] = Check(w, f) }
+		if s, ok := w.(sideBySide); ok && s.mayBeside(f) {
+			silent.Go(ask)
+		} else {
+			ask()
+		}
+	}
+	silent.Wait()
+	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+}
+
+// sideBySide is a Way that can be asked several flows at once.
+type sideBySide interface {
+	// mayBeside reports whether a flow can be asked while others are.
+	mayBeside(Flow) bool
 }
 
 // ByPlan answers from the plan, which is the oracle of all others.

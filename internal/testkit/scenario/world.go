@@ -169,13 +169,14 @@ func (w *world) ask(t testing.TB, flows []flow.Flow, expect expectation) {
 		t.Fatal(err)
 	}
 	w.changes = plan.Changes{}
+	var here []flow.Flow
 	for _, f := range flows {
-		if f.On != w.node {
-			continue
+		if f.On == w.node {
+			here = append(here, expect(w.planner.Plan(), f))
 		}
-		if err := flow.Check(w.way, expect(w.planner.Plan(), f)); err != nil {
-			t.Error(err)
-		}
+	}
+	for _, err := range flow.CheckAll(w.way, here) {
+		t.Error(err)
 	}
 }
 
