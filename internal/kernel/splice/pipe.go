@@ -31,7 +31,7 @@ func NewPipe() (*Pipe, error) {
 func (p *Pipe) Held() int { return p.held }
 
 // Fill moves what socket fd has received into the pipe, which is empty, and returns how much that was: 0 is the end of
-// the stream. EAGAIN means that fd has nothing yet.
+// the stream. EAGAIN means that fd has nothing yet. Before an urgent byte it is either of them; see [AtMark].
 func (p *Pipe) Fill(fd uintptr) (int, error) {
 	n, err := move(int(fd), p.write)
 	p.held += n

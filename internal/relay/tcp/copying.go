@@ -1,14 +1,29 @@
 package tcp
 
-import "sluice/internal/kernel/splice"
+import (
+	"errors"
+	"syscall"
 
-// buffer is what bytes are copied through for want of a pipe.
+	"sluice/internal/kernel/splice"
+)
+
+// buffer is what bytes are copied through for want of a pipe, or since they are urgent.
 type buffer [32 << 10]byte
 
-// peek reads what the source has, and leaves it there.
+// keepUrgent is for every socket that bytes come from, before any has come.
+func keepUrgent(_, _ string, socket syscall.RawConn) (err error) {
+	closed := socket.Control(func(fd uintptr) { err = splice.KeepUrgent(fd) })
+	return errors.Join(err, closed)
+}
+
+// peek reads what the source has, and leaves it there. A byte that is urgent (MSG_OOB) goes alone.
 func (s *stream) peek(fd uintptr) bool {
 	s.buffer = s.pipes.buffers.Get().(*buffer)
 	s.got, s.err = splice.Peek(fd, s.buffer[:])
+	// To ask afterwards is right: what is marked later has come later.
+	if s.urgent = s.got > 0 && splice.AtMark(fd); s.urgent {
+		s.got = 1
+	}
 	return !s.waits()
 }
 
@@ -31,7 +46,11 @@ func (s *stream) sendBuffer(fd uintptr) bool {
 	if s.buffer == nil {
 		return true // it has waited
 	}
-	s.put, s.err = splice.Send(fd, s.buffer[:s.got])
+	if s.urgent {
+		s.put, s.err = splice.SendUrgent(fd, s.buffer[0])
+	} else {
+		s.put, s.err = splice.Send(fd, s.buffer[:s.got])
+	}
 	return !s.waits()
 }
 

@@ -9,8 +9,9 @@
 // gives it back. Where there is no pipe to be had, bytes are copied to the other socket before they are taken off the
 // first one, so a receiver that does not read holds up nobody else.
 //
-// What one side does, the other one sees: the end of a stream as the end of that stream, a reset as a reset. A client
-// for whom no endpoint can be reached is reset too, for it must not take an empty answer for an answer.
+// What one side does, the other one sees: an urgent byte (MSG_OOB) as an urgent byte in its place, the end of a stream as
+// the end of that stream, a reset as a reset. A client for whom no endpoint can be reached is reset too, for it must not
+// take an empty answer for an answer.
 //
 // Invariants: the limit refuses what is new and never touches what is open. No single error ends a Listener. What was
 // accepted is either relayed or reset, and counted as one of them.

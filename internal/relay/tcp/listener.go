@@ -54,6 +54,9 @@ func (r *Relay) Serve(socket *net.TCPListener, s Service) *Listener {
 		stop: stop, ended: make(chan struct{}),
 	}
 	l.Change(s)
+	if raw, err := socket.SyscallConn(); err == nil { // else it is closed, which accept tells
+		_ = keepUrgent("", "", raw)
+	}
 	go l.accept(stopped)
 	return l
 }

@@ -68,7 +68,7 @@ func New(c Config) *Relay {
 	c.defaults()
 	r := &Relay{
 		config: c,
-		dialer: net.Dialer{Timeout: c.DialTimeout, KeepAlive: -1}, // set once it is connected
+		dialer: net.Dialer{Timeout: c.DialTimeout, KeepAlive: -1 /* set once it is connected */, Control: keepUrgent},
 		pipes:  newPipes(c.Pipes),
 		spare:  newSpare(),
 		hops:   hops.NewSet(c.Source),

@@ -110,7 +110,9 @@ func until(t testing.TB, what string, ok func() bool) {
 
 func listen(t testing.TB, addr string) *net.TCPListener {
 	t.Helper()
-	l, err := net.Listen("tcp", addr)
+	var c net.ListenConfig
+	c.SetMultipathTCP(false) // as the proxy listens
+	l, err := c.Listen(t.Context(), "tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}

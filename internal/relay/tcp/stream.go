@@ -17,6 +17,8 @@ type stream struct {
 
 	pipe   *splice.Pipe // nil while the stream waits for its source, and when bytes are copied
 	buffer *buffer      // for bytes that are copied; nil while it waits
+	urgent bool         // the one byte in the buffer is
+	fills  int          // how often the source has given something since the stream waited for it
 	got    int          // bytes that the source gave last; 0: its end
 	put    int          // bytes that the sink took last
 	err    error        // of the last attempt
@@ -34,7 +36,7 @@ func newStream(source, sink *net.TCPConn, p *pipes, moved func(int, bool)) (*str
 	if err != nil {
 		return nil, err
 	}
-	s := &stream{source: source, sink: sink, from: from, to: to, pipes: p, moved: moved}
+	s := &stream{source: source, sink: sink, from: from, to: to, pipes: p, moved: moved, fills: askFirst}
 	s.fill, s.drain, s.send, s.take = s.fillPipe, s.drainPipe, s.sendBuffer, s.takeBuffer
 	return s, nil
 }
@@ -66,16 +68,40 @@ func (s *stream) try(wait func(func(uintptr) bool) error, f func(uintptr) bool) 
 	return s.err
 }
 
+// askFirst is after how many fills a source is asked whether it has more: most often it has not, and to ask costs no more
+// than a fill in vain. One that goes on is not asked again.
+const askFirst = 1
+
 // fillPipe gets bytes from the source, or the news that there will be none.
 func (s *stream) fillPipe(fd uintptr) bool {
+	if s.fills == askFirst && s.idle(fd) {
+		return false
+	}
+	s.fills++
 	if s.pipe == nil {
 		s.pipe = s.pipes.take()
 	}
-	if s.pipe == nil {
-		return s.peek(fd)
+	for tries := 0; s.pipe != nil && tries < 2; tries++ {
+		s.got, s.err = s.pipe.Fill(fd)
+		switch {
+		case s.got > 0, s.err != syscall.EAGAIN && !splice.AtMark(fd): // bytes, the end or a failure
+			return true
+		case s.err == syscall.EAGAIN && s.idle(fd):
+			return false
+		}
 	}
-	s.got, s.err = s.pipe.Fill(fd)
-	return !s.waits()
+	s.release() // what is there, though not for a pipe, is urgent
+	return s.peek(fd)
+}
+
+// idle reports whether the source has nothing to tell. Nothing is held then.
+func (s *stream) idle(fd uintptr) bool {
+	if splice.Ready(fd) {
+		return false
+	}
+	s.release()
+	s.err, s.fills = nil, 0
+	return true
 }
 
 // splice empties the pipe into the sink.
@@ -103,7 +129,7 @@ func (s *stream) waits() bool {
 	if s.err != syscall.EAGAIN {
 		return false
 	}
-	s.err = nil
+	s.err, s.fills = nil, 0
 	s.release()
 	return true
 }
