@@ -14,8 +14,10 @@ const (
 // kernelChains are those in which we have jumps.
 var kernelChains = [...]string{chainInput, chainForward, chainOutput, chainPrerouting, chainPostrouting}
 
-// tableNames are the tables that are written, in that order: who is to be refused is refused before others are sent on.
-var tableNames = [...]string{"filter", "nat", "mangle"}
+// tableNames are the tables that are written, in that order: who is to be refused is refused before others are sent on, and
+// clients outside are marked before table nat has none but virtual servers pick an endpoint. A legacy kernel changes one
+// after the other.
+var tableNames = [...]string{"filter", "mangle", "nat"}
 
 // Chains of kube-proxy that mode iptables has as well, under the same names.
 const (
