@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -224,25 +223,9 @@ func onLoopback(t *testing.T, prefixes ...string) {
 		}
 		t.Cleanup(func() { _ = h.DeleteAddress("lo", prefix) })
 	}
-	for _, text := range prefixes {
-		for !reachable(netip.MustParsePrefix(text).Addr()) {
-			time.Sleep(time.Millisecond)
-		}
+	if err := h.Settle(t.Context()); err != nil {
+		t.Fatal(err)
 	}
-}
-
-// reachable reports whether the kernel has made all of an address that connections need, which for IPv6 takes a moment.
-func reachable(addr netip.Addr) bool {
-	l, err := net.Listen("tcp", netip.AddrPortFrom(addr, 0).String())
-	if err != nil {
-		return false
-	}
-	defer func() { _ = l.Close() }()
-	c, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		return false
-	}
-	return c.Close() == nil
 }
 
 func dial(t *testing.T, addr string) net.Conn {

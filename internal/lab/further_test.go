@@ -1,6 +1,7 @@
 package lab_test
 
 import (
+	"errors"
 	"net/netip"
 	"testing"
 
@@ -52,7 +53,7 @@ func TestRouteMovesARange(t *testing.T) {
 	defer h.Close()
 	for _, vip := range []string{"192.0.2.1/32", "2001:db8:1b::1/128"} {
 		p := netip.MustParsePrefix(vip)
-		if err := h.AddAddress("lo", p); err != nil {
+		if err := errors.Join(h.AddAddress("lo", p), h.Settle(t.Context())); err != nil {
 			t.Fatal(err)
 		}
 		to := lab.Dial{To: netip.AddrPortFrom(p.Addr(), 80), Protocol: model.TCP}

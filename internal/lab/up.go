@@ -91,7 +91,10 @@ func (l *Lab) build() error {
 			return err
 		}
 	}
-	return network.route(l.Node(), l.topology.ToNode)
+	if err := network.route(l.Node(), l.topology.ToNode); err != nil {
+		return err
+	}
+	return l.settle()
 }
 
 // buildSite makes a node, its pods, and the routes to them.

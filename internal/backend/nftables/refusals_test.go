@@ -35,7 +35,7 @@ func own(t *testing.T, h *lab.Host, addresses ...string) {
 				return err
 			}
 		}
-		return nil
+		return links.Settle(t.Context())
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -55,8 +55,8 @@ func address(a netlink.Addr, l *netlink.LinkAttrs) Address {
 	}
 }
 
-// AddAddress gives an interface an address, which is usable at once: the kernel does not look for duplicates.
-// Having the address already is success.
+// AddAddress gives an interface an address, which is usable at once, or with IPv6 a moment later, see [Handle.Settle]: the
+// kernel does not look for duplicates. Having the address already is success.
 func (h *Handle) AddAddress(name string, prefix netip.Prefix) error {
 	return h.addAddress(name, prefix, &netlink.Addr{IPNet: toIPNet(prefix)})
 }

@@ -33,6 +33,7 @@ func TestDummy(t *testing.T) {
 	if got, err := h.AddressesOf("svc0"); err != nil || !slices.Equal(got, want) {
 		t.Errorf("addresses %v, %v, want %v", got, err, want)
 	}
+	must(t, h.Settle(t.Context()))
 	serve(t, ns, "here")
 	for _, p := range want {
 		if got := fetch(t, ns, net.JoinHostPort(p.Addr().String(), "80")); got != "here" {
@@ -42,6 +43,7 @@ func TestDummy(t *testing.T) {
 	mute := netip.MustParsePrefix("10.96.0.11/32")
 	must(t, h.AddMuteAddress("svc0", mute))
 	must(t, h.AddMuteAddress("svc0", netip.MustParsePrefix("fd00:96::b/128")))
+	must(t, h.Settle(t.Context()))
 	for _, host := range []string{"10.96.0.11", "fd00:96::b"} {
 		if got := fetch(t, ns, net.JoinHostPort(host, "80")); got != "here" {
 			t.Errorf("mute %s answers %q", host, got)

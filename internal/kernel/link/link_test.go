@@ -39,8 +39,10 @@ func TestBridgedNode(t *testing.T) {
 		must(t, h.Up("eth0"))
 		must(t, h.AddRoute(link.Route{To: netip.MustParsePrefix("0.0.0.0/0"), Via: netip.MustParseAddr("10.244.1.1")}))
 		must(t, h.AddRoute(link.Route{To: netip.MustParsePrefix("::/0"), Via: netip.MustParseAddr("fd00:10:244:1::1")}))
+		must(t, h.Settle(t.Context()))
 		serve(t, ns, pod)
 	}
+	must(t, node.Settle(t.Context()))
 	client, clientNS := newHandle(t)
 	must(t, node.AddVeth("out", clientNS.Fd(), "eth0"))
 	must(t, node.Up("out"))
@@ -86,6 +88,22 @@ func TestAddresses(t *testing.T) {
 	must(t, err)
 	if slices.Contains(got, want[2]) {
 		t.Errorf("%+v is there after its deletion", want[2])
+	}
+}
+
+// An address is one that connections can be made to when the handle has settled, which it is not at once.
+func TestSettle(t *testing.T) {
+	nstest.Require(t)
+	for range 30 {
+		h, ns := newHandle(t)
+		must(t, h.AddBridge("br0"))
+		must(t, h.Up("br0"))
+		must(t, h.AddAddress("br0", netip.MustParsePrefix("fd00::5/128")))
+		must(t, h.Settle(t.Context()))
+		serve(t, ns, "here")
+		if got := fetch(t, ns, "[fd00::5]:80"); got != "here" {
+			t.Fatalf("the address answers %q", got)
+		}
 	}
 }
 
