@@ -44,6 +44,23 @@ func (w *watched) tell() {
 	}
 }
 
+// forget drops what was told so far, so that wait is for what comes. An Apply that ends in doubt asks for another one,
+// without any change.
+func (w *watched) forget() {
+	select {
+	case <-w.changed:
+	default:
+	}
+}
+
+// damage has nft do what a text says, and waits until the kernel told of it.
+func (w *watched) damage(t testing.TB, text string) {
+	t.Helper()
+	w.forget()
+	nftFile(t, text)
+	w.wait(t)
+}
+
 // wait waits until the kernel told of a change.
 func (w *watched) wait(t testing.TB) {
 	t.Helper()
@@ -83,8 +100,7 @@ func TestDriftIsRepaired(t *testing.T) {
 	for _, d := range drifts {
 		t.Run(d.name, func(t *testing.T) {
 			w.TB = t
-			nftFile(t, d.nft)
-			b.wait(t)
+			b.damage(t, d.nft)
 			got := apply(t, b.Backend, w.rules)
 			if !slices.Contains(got.Restored, d.want) {
 				t.Errorf("restored %q, want %q", got.Restored, d.want)
@@ -119,6 +135,7 @@ func TestOtherTables(t *testing.T) {
 	w := newRig(t, service(1, 5, 6, 7))
 	b := watch(t, inKernel(t))
 	apply(t, b.Backend, w.rules)
+	b.forget()
 	nftFile(t, "add table ip sluice; add table inet sluices; add chain inet sluices services4; flush ruleset ip; delete table inet sluices")
 	nftFile(t, "delete element inet sluice services4 { 10.96.0.1 . tcp . 80 }")
 	b.wait(t)
@@ -138,6 +155,7 @@ func TestDriftMeetsChange(t *testing.T) {
 	for _, d := range drifts {
 		t.Run(d.name, func(t *testing.T) {
 			w.TB = t
+			b.forget()
 			nftFile(t, d.nft)
 			w.change(service(1, 5, 8)) // perhaps before it is heard
 			apply(t, b.Backend, w.rules)
@@ -160,8 +178,7 @@ func TestManyElementsAreCounted(t *testing.T) {
 	w := newRig(t, all...)
 	b := watch(t, inKernel(t))
 	apply(t, b.Backend, w.rules)
-	nftFile(t, "flush map inet sluice services4")
-	b.wait(t)
+	b.damage(t, "flush map inet sluice services4")
 	got := apply(t, b.Backend, w.rules)
 	if n := len(got.Restored); n != maxNames+1 || !strings.HasSuffix(got.Restored[n-1], "more elements") {
 		t.Errorf("%d names, the last is %q", n, got.Restored[n-1])
@@ -182,6 +199,7 @@ func TestThousandsOfElements(t *testing.T) {
 			}
 		},
 	} {
+		b.forget()
 		do()
 		b.wait(t)
 		got := apply(t, b.Backend, w.rules)
