@@ -235,8 +235,8 @@ func TestRunKeepsTheKernelAsTheManifestsSay(t *testing.T) {
 	n := newNode(t)
 	n.put(udp("dns", "10.96.0.10", 53, 0, "10.244.2.5:53"))
 	n.start()
-	n.eventually("rules are written", n.has("--to-destination 10.244.2.5:53"))
-	if !n.asPlanned() {
+	n.eventually("rules are written", func() bool { return strings.Contains(n.said(), "rules written") }) // of both families
+	if !n.has("--to-destination 10.244.2.5:53")() || !n.asPlanned() {
 		t.Error("diff finds something right after the rules were written")
 	}
 
