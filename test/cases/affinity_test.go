@@ -60,9 +60,9 @@ func TestAffinityTimes(t *testing.T) {
 			t.Errorf("connections to %s that follow each other came to %v, want one endpoint", to, seen)
 		}
 	}
-	// The chance that 15 free choices are all the same is 2 to the power of -14; the list of a Service whose time is
+	// The chance that 40 free choices are all the same is 2 to the power of -39; the list of a Service whose time is
 	// over must be forgotten, that of the others not.
-	if seen := st.met("10.96.20.61:80", 15, 2100*time.Millisecond); len(seen) != 2 {
+	if seen := st.met("10.96.20.61:80", 40, 2100*time.Millisecond); len(seen) != 2 {
 		t.Errorf("connections further apart than the shortest time came to %v, want both endpoints", seen)
 	}
 	if seen := st.met("10.96.20.62:80", 40, 0); len(seen) != 1 {

@@ -50,7 +50,7 @@ func send(h *lab.Host, from, to netip.AddrPort) (answer string, err error) {
 		if _, err := c.Write([]byte("hello")); err != nil {
 			return err
 		}
-		if err := c.SetDeadline(time.Now().Add(time.Second)); err != nil {
+		if err := c.SetDeadline(time.Now().Add(limit)); err != nil {
 			return err
 		}
 		b := make([]byte, 200)

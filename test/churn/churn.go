@@ -60,8 +60,7 @@ func Run(tb testing.TB, c Config) (r Result) {
 	before := repeated(tb, l)
 	var loads []*lab.Load
 	for i := range c.Stable {
-		to := lab.Dial{To: netip.AddrPortFrom(crowd.ClusterIP(i), crowd.Port), Protocol: model.TCP, Timeout: patience}
-		loads = append(loads, l.Host("pods-a").Load(to, pause))
+		loads = append(loads, l.Host("pods-a").Load(client(i), pause))
 	}
 	report := e.change()
 	for i, load := range loads {
@@ -75,6 +74,15 @@ func Run(tb testing.TB, c Config) (r Result) {
 	compare(tb, l.Node(), c)
 	e.end()
 	return r
+}
+
+// client is one of stable Service number i, with an address of its own: where two come by the same port to the same
+// endpoint at once, connection tracking drops a packet.
+func client(i int) lab.Dial {
+	return lab.Dial{
+		From: netip.AddrFrom4([4]byte{10, 244, 1, byte(100 + i)}), To: netip.AddrPortFrom(crowd.ClusterIP(i), crowd.Port),
+		Protocol: model.TCP, Timeout: patience,
+	}
 }
 
 // up is a lab in which every pod answers and the node is sent whatever is for a cluster IP.

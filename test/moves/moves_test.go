@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"sluice/internal/app"
 	"sluice/internal/cli"
@@ -61,7 +60,7 @@ func TestTakeOver(t *testing.T) {
 	st.end() // what the daemons before relay ends with it
 	for _, d := range running[:len(running)-1] {
 		st.complain(d)
-		if err := d.Wait(10 * time.Second); err != nil {
+		if err := d.Wait(limit); err != nil {
 			t.Errorf("a daemon that another one follows: %v\n%s", err, d.Log())
 		}
 	}

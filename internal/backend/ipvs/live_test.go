@@ -262,7 +262,7 @@ func TestOutside(t *testing.T) {
 	}
 	id := plan.PortID{Service: model.Name{Namespace: "default", Name: "web"}, Port: "http", Protocol: model.TCP}
 	var counts map[plan.PortID]uint64
-	for range 100 { // the kernel adds up every other second
+	for range mostLooks { // the kernel adds up every other second
 		must(t, s.Node().Do(func() (err error) { counts, err = s.backend.Connections(t.Context()); return err }))
 		if counts[id] == 60 {
 			return
