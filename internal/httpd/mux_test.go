@@ -150,11 +150,12 @@ func TestProfileMayTakeLong(t *testing.T) {
 	p := newPort()
 	p.profiling.Store(true)
 	server := httptest.NewUnstartedServer(p)
-	server.Config.ReadTimeout, server.Config.WriteTimeout = 100*time.Millisecond, 100*time.Millisecond
+	const limit = 2 * time.Second // within which the request must have come, however busy the machine
+	server.Config.ReadTimeout, server.Config.WriteTimeout = limit, limit
 	server.Start()
 	defer server.Close()
 	began := time.Now()
-	resp, err := server.Client().Get(server.URL + "/debug/pprof/trace?seconds=1")
+	resp, err := server.Client().Get(server.URL + "/debug/pprof/trace?seconds=3")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +163,7 @@ func TestProfileMayTakeLong(t *testing.T) {
 	if _, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != 200 {
 		t.Errorf("status %d, error %v, want a whole trace", resp.StatusCode, err)
 	}
-	if took := time.Since(began); took < time.Second {
-		t.Errorf("the trace covers %v, want the second that was asked for", took)
+	if took := time.Since(began); took <= limit {
+		t.Errorf("the trace covers %v, want the 3 s that were asked for", took)
 	}
 }
