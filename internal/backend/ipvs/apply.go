@@ -125,7 +125,7 @@ func (b *Backend) Apply(ctx context.Context, r backend.Ruleset, req backend.Requ
 	if err := b.setUp(); err != nil {
 		return result, err
 	}
-	a := &run{Backend: b, rules: rs, req: req, result: &result}
+	a := &run{Backend: b, rules: rs, req: req, result: &result, made: map[Server]plan.PortID{}}
 	err = a.apply(ctx)
 	return result, err
 }

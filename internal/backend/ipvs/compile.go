@@ -20,6 +20,8 @@ type Ruleset struct {
 	places map[Server]place
 	// marked are the Service ports that have a virtual server of a mark.
 	marked map[plan.PortID]struct{}
+	// omitted are those that the plan has, and that have no virtual servers because there are no rules for them.
+	omitted map[plan.PortID]bool
 	// claims counts the frontends at each address.
 	claims map[netip.Addr]int
 
@@ -59,6 +61,7 @@ func Compile(p *plan.Plan, opts Options, rules backend.Backend) *Ruleset {
 		ports: make(map[plan.PortID]*port, len(p.Ports)), places: make(map[Server]place, len(p.Ports)),
 		marked: map[plan.PortID]struct{}{}, claims: map[netip.Addr]int{}, dirty: newDirt(true),
 	}
+	r.omitted = r.rules.omitted()
 	for id, port := range p.Ports {
 		r.replace(id, port)
 	}
@@ -68,6 +71,7 @@ func Compile(p *plan.Plan, opts Options, rules backend.Backend) *Ruleset {
 // Update brings the Ruleset up to date with p after changes.
 func (r *Ruleset) Update(p *plan.Plan, changes plan.Changes) {
 	r.rules.update(p, changes)
+	r.omit()
 	for _, c := range changes.Ports {
 		r.replace(c.ID, c.New)
 	}
@@ -104,11 +108,24 @@ func (r *Ruleset) remark() {
 	}
 }
 
+// omit looks which Service ports have no rules, or have some again.
+func (r *Ruleset) omit() {
+	old := r.omitted
+	r.omitted = r.rules.omitted()
+	for _, two := range [...][2]map[plan.PortID]bool{{r.omitted, old}, {old, r.omitted}} {
+		for id := range two[0] {
+			if !two[1][id] {
+				r.replace(id, r.rules.plan.Ports[id])
+			}
+		}
+	}
+}
+
 // replace compiles a Service port and puts it in the place of the old one. A nil plan takes it away.
 func (r *Ruleset) replace(id plan.PortID, p *plan.Port) {
 	old := r.ports[id]
 	var now *port
-	if p != nil && !(r.opts.NoIPv6 && id.Family == model.IPv6) {
+	if p != nil && !r.omitted[id] && !(r.opts.NoIPv6 && id.Family == model.IPv6) {
 		now = compilePort(p, &r.opts, r.node, r.rules.mark(id))
 	}
 	old.all(func(v *VirtualServer, ofNode bool) { r.vacate(v, ofNode) })

@@ -270,6 +270,8 @@ type rules struct {
 	// applied is called with what is applied.
 	applied func(*ruleset) (backend.Result, error)
 	cleaned bool
+	// omits are Service ports that there are no rules for.
+	omits []plan.PortID
 }
 
 func newRules() *rules {
@@ -324,6 +326,8 @@ func (r *ruleset) Mark(id plan.PortID) (uint32, bool) {
 	}
 	return r.marks[id], true
 }
+
+func (r *ruleset) Omitted() []plan.PortID { return r.omits }
 
 func (r *ruleset) Render(w io.Writer) error {
 	_, err := io.WriteString(w, "table inet sluice {\n}\n")

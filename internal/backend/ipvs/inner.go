@@ -36,6 +36,17 @@ func (i *inner) mark(id plan.PortID) uint32 {
 	return 0
 }
 
+// omitted are the Service ports that have no rules. See [Omitter].
+func (i *inner) omitted() map[plan.PortID]bool {
+	out := map[plan.PortID]bool{}
+	if o, ok := i.Ruleset.(Omitter); ok {
+		for _, id := range o.Omitted() {
+			out[id] = true
+		}
+	}
+	return out
+}
+
 func same(p *plan.Port) *plan.Port { return p }
 
 func (i *inner) update(p *plan.Plan, changes plan.Changes) {

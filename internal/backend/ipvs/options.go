@@ -43,6 +43,12 @@ type Delivery interface {
 	TraceBalanced(pkt plan.Packet, pick func(to netip.AddrPort, protocol model.Protocol, mark uint32) ([]plan.Endpoint, bool)) trace.Result
 }
 
+// Omitter is a Delivery that may have no rules for a Service port, so that nothing keeps clients from what it denies them.
+type Omitter interface {
+	// Omitted are these Service ports, each of which the mode's Apply refuses. They change as marks do.
+	Omitted() []plan.PortID
+}
+
 // Adopter is a mode whose Rulesets take on marks that the kernel has. Those are to be known before the rules are applied,
 // since virtual servers come first.
 type Adopter interface {

@@ -7,6 +7,7 @@ import (
 
 	"sluice/internal/backend"
 	"sluice/internal/model"
+	"sluice/internal/plan"
 )
 
 // tries is how often something is looked at again that others changed meanwhile.
@@ -26,6 +27,9 @@ type run struct {
 	// failed is what went wrong first, by family, and rulesFailed what did with the rules.
 	failed      [2]error
 	rulesFailed error
+	// made are the virtual servers that were not there before, and unruled the Service ports whose rules were refused.
+	made    map[Server]plan.PortID
+	unruled map[plan.PortID]error
 }
 
 // apply looks again, and goes on, if the kernel turns out not to be as it was thought to be.
@@ -63,6 +67,7 @@ func (b *Backend) adopt(ctx context.Context, r *Ruleset) error {
 	if err := adopter.Adopt(ctx, r.rules.Ruleset); err != nil {
 		return err
 	}
+	r.omit()
 	r.remark()
 	return nil
 }
@@ -87,7 +92,9 @@ func (a *run) once(ctx context.Context) error {
 	a.linger(d)
 	a.rulesFailed = a.applyRules(ctx)
 	start = time.Now()
-	err = a.writeRest(ctx, d)
+	if err = a.takeBack(ctx); err == nil {
+		err = a.writeRest(ctx, d)
+	}
 	a.result.Phases.Since(start, backend.Write)
 	return err
 }
@@ -174,6 +181,7 @@ func (a *run) applyRules(ctx context.Context) error {
 	a.result.Restored = append(a.result.Restored, inner.Restored...)
 	a.result.Former = append(a.result.Former, inner.Former...)
 	a.result.Phases.Add(inner.Phases)
+	a.unruled = inner.Refused
 	for id, why := range inner.Refused {
 		a.result.Refuse(id, why)
 	}

@@ -110,6 +110,9 @@ func (a *run) write(ctx context.Context, ops []operation) error {
 			continue
 		}
 		a.result.Written++
+		if o.verb == addServer {
+			a.made[o.server] = o.port
+		}
 		a.noteRestored(o)
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"sluice/internal/backend"
 	"sluice/internal/plan"
@@ -67,6 +69,9 @@ func (r *Ruleset) Mark(id plan.PortID) (mark uint32, ok bool) {
 	}
 	return mark, mark != 0
 }
+
+// Omitted are the Service ports that there are no rules for, because there was no mark left, say: Apply refuses them.
+func (r *Ruleset) Omitted() []plan.PortID { return slices.Collect(maps.Keys(r.problems)) }
 
 // Adopt has a Ruleset that is about to be applied for the first time take on the numbers of the kernel's table, as Apply
 // would: so that marks are known before anything is written. It writes nothing, and is to be called by who needs them.
