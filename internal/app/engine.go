@@ -154,7 +154,7 @@ func (d *daemon) stand(ctx context.Context, e *succession, stands <-chan struct{
 	d.retire(ctx, e.engine)
 }
 
-// refused tells who looks after a Service that the kernel does not take it.
+// refused tells who looks after a Service that it is not served as planned, and why.
 func (d *daemon) refused(port plan.PortID, why error) {
 	d.source.tell(event{service: port.Service, warning: true, reason: "FailedToProgramService", action: "Program", note: why.Error()})
 }

@@ -58,7 +58,8 @@ type Result struct {
 	// Restored are objects that Sluice had written before and somebody else changed or removed.
 	Restored []string
 	// Refused are the Service ports that the kernel did not take, each with an error that names it and has the kernel's
-	// words. They are in the kernel as they were before, or not at all. Those of Request.Hold are not among them.
+	// words, and those that the mode itself does not take, each with a [*Declined]. They are in the kernel as they were
+	// before, or not at all. Those of Request.Hold are not among them.
 	Refused map[plan.PortID]error
 	// Former are the frontends that rules found in the kernel served and r does not: of Services that went while
 	// nobody watched, say. They are told by the first Apply of a process, which is the first to read the kernel.
@@ -67,7 +68,7 @@ type Result struct {
 	Phases Phases
 }
 
-// Refuse notes a Service port that the kernel did not take.
+// Refuse notes a Service port that was not taken.
 func (r *Result) Refuse(port plan.PortID, why error) {
 	if r.Refused == nil {
 		r.Refused = map[plan.PortID]error{}

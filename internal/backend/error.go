@@ -19,6 +19,26 @@ func (e *FamilyError) Error() string { return e.Family.String() + ": " + e.Err.E
 // Unwrap is the failure itself.
 func (e *FamilyError) Unwrap() error { return e.Err }
 
+// Declined is an error of Result.Refused that is not the kernel's: it was not asked for this Service port.
+type Declined struct {
+	By  string // who does not take the Service port, such as "the proxy"
+	Err error
+}
+
+// Error is the reason alone; it says who if that matters.
+func (e *Declined) Error() string { return e.Err.Error() }
+
+// Unwrap is the reason.
+func (e *Declined) Unwrap() error { return e.Err }
+
+// RefusedBy names who refuses a Service port, for an error of Result.Refused.
+func RefusedBy(err error) string {
+	if d, ok := errors.AsType[*Declined](err); ok {
+		return d.By
+	}
+	return "the kernel"
+}
+
 // FailedFamilies tells which families an error of Apply concerns: those of the FamilyErrors that it is or joins, and
 // both if there is anything else in it.
 func FailedFamilies(err error) (failed [2]bool) {

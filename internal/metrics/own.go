@@ -29,7 +29,7 @@ func newOwn() (o own) {
 	for _, f := range model.Families {
 		o.planByFamily[f] = planned{o.ports.WithLabelValues(f.String()), o.endpoints.WithLabelValues(f.String())}
 	}
-	o.refused = newGauge("sluice_refused_service_ports", "Service ports that the kernel does not take as they are planned.")
+	o.refused = newGauge("sluice_refused_service_ports", "Service ports that the kernel, or the mode, does not take as they are planned.")
 	o.repairs = newCounter("sluice_repairs_total", "Times that rules were restored which somebody else had changed.")
 	o.restored = newCounter("sluice_restored_objects_total", "Chains, rules and elements that were restored.")
 	o.written = newCounter("sluice_written_objects_total", "Chains, rules and elements that were added, changed or removed.")

@@ -77,18 +77,19 @@ func (l *Loop) noteRepair(o outcome) {
 	}
 }
 
-// noteRefusals has Service ports that the kernel refused wait, and tells of each once. Until it took one, clients were
+// noteRefusals has Service ports that were refused wait, and tells of each once. Until it took one, clients were
 // sent where its former rules led.
 func (l *Loop) noteRefusals(o outcome) {
 	fresh, taken := l.refusals.settle(o)
 	for _, id := range fresh {
-		l.Log.Error("the kernel refuses a Service port; all others are written", "service port", name(id), "error", o.Refused[id], "retry in", firstWait)
+		why := o.Refused[id]
+		l.Log.Error("a Service port is refused; all others are served", "service port", name(id), "by", backend.RefusedBy(why), "error", why, "retry in", firstWait)
 		if l.Refused != nil {
 			l.Refused(id, o.Refused[id])
 		}
 	}
 	for _, c := range taken {
-		l.Log.Info("the kernel takes a Service port that it had refused", "service port", name(c.ID))
+		l.Log.Info("a Service port that was refused is taken", "service port", name(c.ID))
 	}
 	if len(taken) > 0 {
 		l.history.Note(l.Planner.Plan().Node, plan.Changes{Ports: taken})

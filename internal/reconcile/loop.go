@@ -35,7 +35,7 @@ type Config struct {
 	Planned func(*plan.Plan, plan.Changes)
 	// Stands, if set, is called once, when an Apply has succeeded for the first time: then the rules stand.
 	Stands func()
-	// Refused, if set, is called for each Service port that the kernel refuses, once until it takes the port.
+	// Refused, if set, is called for each Service port that the kernel, or the mode, refuses, once until it is taken.
 	Refused func(plan.PortID, error)
 	// Observer is told what the loop does; it may be nil.
 	Observer Observer

@@ -39,7 +39,7 @@ func TestRefusedPortHoldsUpNobody(t *testing.T) {
 		if !w.Healthy() {
 			t.Error("one port is refused: want healthy")
 		}
-		if n := strings.Count(w.log.String(), "kernel refuses a Service port"); n != 1 {
+		if n := strings.Count(w.log.String(), "a Service port is refused"); n != 1 {
 			t.Errorf("told %d times, want once; log %s", n, w.log)
 		}
 		if diff := cmp.Diff([]plan.PortID{bad}, refused); diff != "" {
@@ -48,7 +48,7 @@ func TestRefusedPortHoldsUpNobody(t *testing.T) {
 		clear(w.kernel.refuse)
 		w.wait(time.Minute)
 		w.check(t)
-		if !strings.Contains(w.log.String(), "kernel takes a Service port") {
+		if !strings.Contains(w.log.String(), "a Service port that was refused is taken") {
 			t.Errorf("log %s, want the end of it told", w.log)
 		}
 	})
@@ -66,7 +66,7 @@ func TestRefusedPortIsTriedWhenItChanges(t *testing.T) {
 		if got := w.since(w.kernel.applied); got[len(got)-1] != 50 {
 			t.Errorf("tried at %v s, want to see it tried at 50 s", got)
 		}
-		if n := strings.Count(w.log.String(), "kernel refuses a Service port"); n != 1 {
+		if n := strings.Count(w.log.String(), "a Service port is refused"); n != 1 {
 			t.Errorf("told %d times, want once", n)
 		}
 		clear(w.kernel.refuse)

@@ -16,14 +16,14 @@ type State string
 const (
 	Pending State = "pending" // planned, not written yet
 	Done    State = "done"
-	Failed  State = "error" // the last write failed, or the kernel refused this port
+	Failed  State = "error" // the last write failed, or this port was refused
 )
 
 // Status is the State of one Service port.
 type Status struct {
 	State State
 	Since time.Time
-	Error string // the kernel's words, for Failed
+	Error string // the kernel's words, or those of the mode, for Failed
 }
 
 // Summary is what the Applies were so far.

@@ -59,7 +59,7 @@ type Port struct {
 
 	State string    `json:"state"`
 	Since time.Time `json:"since"`
-	Error string    `json:"error,omitempty"` // in the kernel's words
+	Error string    `json:"error,omitempty"` // in the words of who refuses it
 
 	Frontends int `json:"frontends"` // addresses at which it answers
 	Endpoints int `json:"endpoints"` // that connections go to

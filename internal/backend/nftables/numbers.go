@@ -3,6 +3,8 @@ package nftables
 import (
 	"errors"
 	"slices"
+
+	"sluice/internal/backend"
 )
 
 // numbers gives out the numbers of lists, from 1. The next one is given, so that a number given back is not used again
@@ -13,7 +15,7 @@ type numbers struct {
 	max  uint32
 }
 
-var errNoNumber = errors.New("too many lists of endpoints")
+var errNoNumber = &backend.Declined{By: "mode nftables", Err: errors.New("too many lists of endpoints")}
 
 // take gives out a number.
 func (n *numbers) take() (uint32, error) {

@@ -104,6 +104,9 @@ func TestRefusals(t *testing.T) {
 
 	res := w.apply(backend.Request{})
 	for id, want := range map[plan.PortID]error{sctp: ErrSCTP, six: ErrNoAddress, broken: syscall.EMFILE} {
+		if by := backend.RefusedBy(res.Refused[id]); by != "the proxy" {
+			t.Errorf("%s (%s): refused by %s", id, id.Family, by)
+		}
 		if !errors.Is(res.Refused[id], want) {
 			t.Errorf("%s (%s): %v, want %v", id, id.Family, res.Refused[id], want)
 		}

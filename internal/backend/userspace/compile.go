@@ -88,7 +88,7 @@ func (r *Ruleset) mapPort(p *plan.Port) *plan.Port {
 	at, err := r.number(p)
 	if err != nil {
 		r.forget(p.ID)
-		r.refused[p.ID] = err
+		r.refused[p.ID] = &backend.Declined{By: "the proxy", Err: err}
 		return refusing(p)
 	}
 	delete(r.refused, p.ID)
