@@ -33,9 +33,10 @@ type Tables interface {
 }
 
 // programs are the Tables of the network namespace of the calling thread.
-type programs struct {
-	*iptexec.Tools
-	family iptexec.Family
+type programs struct{ iptexec.Tables }
+
+func programsOf(t *iptexec.Tools, f model.Family) programs {
+	return programs{t.Tables(families[f], Filter.String(), Nat.String(), Mangle.String())}
 }
 
 // families are the programs' names for ours.
@@ -44,37 +45,11 @@ var families = [...]iptexec.Family{model.IPv4: iptexec.IPv4, model.IPv6: iptexec
 // ErrNoFamily is [iptexec.ErrNoFamily].
 var ErrNoFamily = iptexec.ErrNoFamily
 
-// Probe lists the chains of the mangle table. To read all tables takes seconds where there are thousands of Services.
-func (p programs) Probe(ctx context.Context) error {
-	_, err := p.Tools.Chains(ctx, p.family, Mangle.String())
-	return iptexec.AsNoFamily(err)
-}
-
-// Save is what iptables-save prints of our tables.
-func (p programs) Save(ctx context.Context) ([]byte, error) {
-	text, err := p.Tools.Save(ctx, p.family, Filter.String(), Nat.String(), Mangle.String())
-	return text, iptexec.AsNoFamily(err)
-}
-
-// Restore gives text to iptables-restore --noflush.
-func (p programs) Restore(ctx context.Context, text []byte) error {
-	return iptexec.AsNoFamily(p.Tools.Restore(ctx, p.family, text, iptexec.RestoreOptions{Wait: iptexec.LockWait}))
-}
-
-// Generation is that of nf_tables.
-func (p programs) Generation() (uint32, bool, error) {
-	number, err := p.Tools.Generation()
-	if errors.Is(err, iptexec.ErrNoGeneration) {
-		return 0, false, nil
-	}
-	return number, err == nil, err
-}
-
 // Packets asks nf_tables itself, which has a counter in every rule that the programs write. Of a chain that is written at
 // this moment there may be rules from before and after.
 func (p programs) Packets(ctx context.Context, table Table, chain string) (counts []uint64, err error) {
-	if p.Variant != iptexec.NFT {
-		return p.Tools.Packets(ctx, p.family, table.String(), chain)
+	if p.Tools.Variant != iptexec.NFT {
+		return p.Tables.Packets(ctx, table.String(), chain)
 	}
 	conn, err := nfnl.Open()
 	if err != nil {
@@ -82,14 +57,14 @@ func (p programs) Packets(ctx context.Context, table Table, chain string) (count
 	}
 	defer func() { _ = conn.Close() }()
 	numbers := map[iptexec.Family]uint8{iptexec.IPv4: nfIPv4, iptexec.IPv6: nfIPv6}
-	kind, request := wire.ListRules(numbers[p.family], table.String(), chain)
+	kind, request := wire.ListRules(numbers[p.Family], table.String(), chain)
 	err = conn.Sample(ctx, kind, request, func(_ uint16, data []byte) error {
 		r, err := wire.DecodeRule(data)
 		counts = append(counts, r.Packets)
 		return err
 	})
 	if err != nil && !errors.Is(err, syscall.ENOENT) {
-		return nil, fmt.Errorf("count packets in %s %s %s (%s): %w", p.family, table, chain, p.Variant, err)
+		return nil, fmt.Errorf("count packets in %s %s %s (%s): %w", p.Family, table, chain, p.Tools.Variant, err)
 	}
 	return counts, nil
 }
@@ -104,15 +79,14 @@ func System(ctx context.Context, want iptexec.Variant) (d Deps, used iptexec.Var
 	if tools.Variant == iptexec.NFT {
 		d.Listen = listen
 	}
-	other := map[iptexec.Variant]iptexec.Variant{iptexec.NFT: iptexec.Legacy, iptexec.Legacy: iptexec.NFT}[tools.Variant]
 	others, err := iptexec.FindOther(ctx, tools.Variant)
-	if err != nil && !errors.Is(err, iptexec.ErrNotInstalled) {
+	if err != nil {
 		return d, "", err
 	}
 	for _, f := range model.Families {
-		d.Tables[f] = programs{tools, families[f]}
+		d.Tables[f] = programsOf(tools, f)
 		if others != nil {
-			d.Others = append(d.Others, Other{fmt.Sprintf("%s (%s)", f, other), programs{others, families[f]}})
+			d.Others = append(d.Others, Other{fmt.Sprintf("%s (%s)", f, others.Variant), programsOf(others, f)})
 		}
 	}
 	return d, tools.Variant, nil

@@ -37,15 +37,20 @@ func Choose(ctx context.Context, want Variant) (*Tools, error) {
 	return Find(ctx, "")
 }
 
-// FindOther finds the programs of the variant that v is not; nil where the kernel can have no rules of theirs.
+// FindOther finds the programs of the variant that v is not; nil where they are not installed, or where the kernel can have
+// no rules of theirs.
 func FindOther(ctx context.Context, v Variant) (*Tools, error) {
-	switch {
-	case v == NFT:
-		return Find(ctx, Legacy)
-	case nfnl.Absent():
+	other := NFT
+	if v == NFT {
+		other = Legacy
+	} else if nfnl.Absent() {
 		return nil, nil
 	}
-	return Find(ctx, NFT)
+	t, err := Find(ctx, other)
+	if errors.Is(err, ErrNotInstalled) {
+		return nil, nil
+	}
+	return t, err
 }
 
 // holds reports whether the table has one of the chains in either family.
