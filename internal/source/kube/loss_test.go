@@ -89,10 +89,12 @@ func TestServerGoesAndComesBack(t *testing.T) {
 	}
 
 	f.with(func() { f.faults.down = false })
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var listener net.Listener
+	eventually(t, "nobody else has the address", func() (is bool) {
+		var err error
+		listener, err = (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
+		return err == nil
+	})
 	f.Server = httptest.NewUnstartedServer(f)
 	f.Listener.Close()
 	f.Listener = listener
@@ -214,7 +216,6 @@ func TestOptionalKindsAreForbidden(t *testing.T) {
 		f.put("nodes", &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a"}})
 		f.faults.forbidden = map[string]int{"servicecidrs": status, "nodes": status}
 		c := dialFake(t, f.URL, protobuf, nil)
-		c.pace.patience = time.Hour
 		r, stop := start(t, c)
 		eventually(t, "the first change is told", func() bool { return r.told() == 1 })
 		if k := c.State().Kinds[2]; k.Kind != nodeKind || !strings.Contains(k.Error, "forbidden") {
@@ -232,6 +233,8 @@ func TestOptionalKindsAreForbidden(t *testing.T) {
 func TestOptionalKindsAreBroken(t *testing.T) {
 	f := newFakeServer(t, 1)
 	f.faults.forbidden = map[string]int{"servicecidrs": 503, "nodes": 503}
-	r, _ := start(t, dialFake(t, f.URL, protobuf, nil))
+	c := dialFake(t, f.URL, protobuf, nil)
+	c.pace.patience = impatient
+	r, _ := start(t, c)
 	eventually(t, "the first change is told", func() bool { return r.told() == 1 })
 }

@@ -29,8 +29,11 @@ func TestMain(m *testing.M) {
 // values lets cmp compare values of package model.
 var values = cmp.Options{cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{}), cmpopts.EquateEmpty()}
 
-// quick is a pace for tests: it only says how long things wait for one another.
-var quick = pace{first: time.Millisecond, most: 4 * time.Millisecond, slow: 4 * time.Millisecond, patience: 50 * time.Millisecond}
+// quick is a pace for tests: it only says how long things wait for one another. The first Change waits for all kinds.
+var quick = pace{first: time.Millisecond, most: 4 * time.Millisecond, slow: 4 * time.Millisecond, patience: time.Hour}
+
+// impatient is for who is to be told without the kinds that are not needed, and that do not come.
+const impatient = 50 * time.Millisecond
 
 // dialFake is a Client of a server that is not there for long.
 func dialFake(t *testing.T, url, contentType string, log *slog.Logger) *Client {
@@ -161,6 +164,7 @@ func storm(t *testing.T, seed uint64) *fakeServer {
 		f.randomEdit(rng)
 	}
 	c := dialFake(t, f.URL, contentType, nil)
+	c.pace.patience = impatient
 	r, stop := start(t, c)
 	for range 25 {
 		trouble := randomFaults(rng)
