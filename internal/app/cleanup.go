@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 
 	"sluice/internal/kernel/instance"
 )
@@ -14,6 +15,8 @@ type CleanupOptions struct {
 	// KeepKubeProxy spares what kube-proxy may be using. Sluice's chains of iptables bear kube-proxy's names and are its
 	// own from its next sync on, so they are spared as well.
 	KeepKubeProxy bool
+	// ExcludeCIDRs are ranges of addresses where virtual servers stay that may be others'.
+	ExcludeCIDRs []netip.Prefix
 }
 
 // Cleanup removes all that is ours from this kernel, of every mode, and prints what that was. What one mode cannot
@@ -24,10 +27,11 @@ func Cleanup(ctx context.Context, o CleanupOptions, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, claim.Close()) }()
+	l := leftovers{routeLocalnet: setRouteLocalnet, keepKubeProxy: o.KeepKubeProxy, excluded: o.ExcludeCIDRs}
 	var errs []error
 	found := false
 	for _, m := range modes() {
-		removed, err := m.cleanup(ctx, leftovers{routeLocalnet: setRouteLocalnet, keepKubeProxy: o.KeepKubeProxy})
+		removed, err := m.cleanup(ctx, l)
 		errs = append(errs, err)
 		for _, what := range removed {
 			found = true

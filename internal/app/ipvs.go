@@ -180,7 +180,7 @@ func (*ipvsMode) cleanup(ctx context.Context, l leftovers) (removed []string, er
 	if l.servers && l.sets || l.keepKubeProxy {
 		return nil, nil
 	}
-	b := ipvs.New(ipvs.Options{}, ipvs.Deps{})
+	b := ipvs.New(ipvs.Options{ExcludeCIDRs: l.excluded}, ipvs.Deps{})
 	defer closeAll(&err, b)
 	view, err := b.Look(ctx)
 	if err != nil {

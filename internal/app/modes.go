@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/netip"
 	"slices"
 
 	"sluice/internal/backend"
@@ -55,6 +56,8 @@ type leftovers struct {
 	routeLocalnet func(on bool) error
 	keepKubeProxy bool // spare what kube-proxy may be using
 	gently        bool // have connections end by themselves
+	// excluded are ranges of addresses where virtual servers stay that may be others'.
+	excluded []netip.Prefix
 }
 
 // modes are all that there are, but for the plan.

@@ -4,10 +4,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/internal/app"
+	"sluice/internal/config"
 )
 
 func newCleanup() *cobra.Command {
 	var o app.CleanupOptions
+	in := &input{}
 	cmd := &cobra.Command{
 		Use:   "cleanup",
 		Short: "Remove every trace of Sluice from this kernel",
@@ -16,14 +18,29 @@ the chains and the jumps to them. It tells what it removed. Rules of others stay
 at work, which shares it; elsewhere route_localnet, which node ports on localhost need, is set back to 0. It refuses to work
 while "sluice run" does. Connections that are open go on until they end.
 
+Virtual servers of others stay. Those at addresses of kube-ipvs0 are Sluice's or kube-proxy's, unless the configuration
+excludes them.
+
 With --keep-kube-proxy it removes only what kube-proxy does not know: use it where kube-proxy works again.`,
 		Example: `  sudo sluice cleanup
+  sudo sluice cleanup --config /var/lib/kube-proxy/config.conf
   sudo sluice cleanup --keep-kube-proxy`,
 		Args: none,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return app.Cleanup(cmd.Context(), o, cmd.OutOrStdout())
+			return in.cleanup(cmd, o)
 		},
 	}
+	in.config = config.NewCleanupFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&o.KeepKubeProxy, "keep-kube-proxy", false, "spare what kube-proxy may be using: the KUBE- chains of iptables, and its own tables of nftables")
 	return cmd
+}
+
+// cleanup removes all but what the configuration excludes.
+func (in *input) cleanup(cmd *cobra.Command, o app.CleanupOptions) error {
+	input, err := in.read(cmd)
+	if err != nil {
+		return err
+	}
+	o.ExcludeCIDRs = input.Config.IPVS.ExcludeCIDRs
+	return app.Cleanup(cmd.Context(), o, cmd.OutOrStdout())
 }

@@ -79,7 +79,7 @@ func addDaemon(cmd *cobra.Command) {
 	writeTo := fs.String("write-config-to", "", "write the configuration that is in force to this `file`, and end")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *cleanup {
-			return app.Cleanup(cmd.Context(), app.CleanupOptions{}, cmd.OutOrStdout())
+			return in.cleanup(cmd, app.CleanupOptions{})
 		}
 		input, err := in.read(cmd)
 		if err != nil {

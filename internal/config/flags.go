@@ -18,10 +18,27 @@ type Flags struct {
 
 // NewFlags declares the flags that every verb with a plan has in set, which must be parsed before [Flags.Load].
 func NewFlags(set *pflag.FlagSet) *Flags {
-	f := &Flags{set: set, to: map[string]func(*Values) error{}}
-	set.StringVar(&f.File, "config", "", "read this `file`, a KubeProxyConfiguration; flags given as well win over it")
+	f := newFlags(set)
 	f.declareAll(true)
 	f.declare(setting{path: "hostnameOverride", flag: "node", is: "", usage: "the `name` of the Node that this machine is; default: the Node named as the host, or the only one there is"})
+	return f
+}
+
+// NewCleanupFlags is NewFlags for a verb that has no plan and removes what is left.
+func NewCleanupFlags(set *pflag.FlagSet) *Flags {
+	f := newFlags(set)
+	for _, s := range settings {
+		if s.path == "ipvs.excludeCIDRs" {
+			f.declare(s)
+		}
+	}
+	return f
+}
+
+// newFlags declares the file.
+func newFlags(set *pflag.FlagSet) *Flags {
+	f := &Flags{set: set, to: map[string]func(*Values) error{}}
+	set.StringVar(&f.File, "config", "", "read this `file`, a KubeProxyConfiguration; flags given as well win over it")
 	return f
 }
 

@@ -91,7 +91,10 @@ func TestForeign(t *testing.T) {
 	st.settle("--config", config)
 	st.checkForeign(foreign, 2)
 	d.Stop()
-	_, err := st.sluice("cleanup") // no configuration tells it of ranges
+	_, err := st.sluice("cleanup", "--config", config)
+	st.must(err)
+	st.checkForeign(foreign, 0)
+	_, err = st.sluice("cleanup") // no configuration tells it of ranges
 	st.must(err)
 	st.checkForeign(foreign[:1], 0)
 }

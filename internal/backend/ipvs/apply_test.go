@@ -269,8 +269,8 @@ func TestForeign(t *testing.T) {
 	}
 	must(t, w.backend.Cleanup(t.Context()))
 	check()
-	if w.links[DeviceName] != nil || !w.inner.cleaned {
-		t.Error("the device or the rules are left")
+	if got := w.links[DeviceName]; len(got) != 1 || !got[netip.MustParsePrefix("10.99.0.1/32")] || !w.inner.cleaned {
+		t.Errorf("the rules are left, or addresses %v", got)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // Cleanup removes the virtual servers that are ours, the device, and the rules beside them. Connections through them end.
-// Virtual servers of others stay.
+// Virtual servers of others stay, and the device with their addresses where they have some there.
 func (b *Backend) Cleanup(ctx context.Context) error {
 	_, err := b.CleanupServers(ctx)
 	if b.deps.Rules != nil {
@@ -35,15 +35,42 @@ func (b *Backend) CleanupServers(ctx context.Context) (removed []string, err err
 		number++
 	}
 	if number > 0 {
-		removed = append(removed, countOf(number))
+		removed = append(removed, countOf(number, "virtual server", "virtual servers"))
 	}
-	if !b.known.device {
-		return removed, nil
+	what, err := b.removeDevice()
+	if what != "" {
+		removed = append(removed, what)
 	}
-	if err := b.do(operation{verb: deleteDevice}); err != nil {
-		return removed, err
+	return removed, err
+}
+
+// removeDevice removes the device, or its addresses but for those where others have virtual servers. It tells what it was.
+func (b *Backend) removeDevice() (what string, err error) {
+	switch {
+	case !b.known.device:
+		return "", nil
+	case !b.known.serves():
+		return "interface " + DeviceName, b.do(operation{verb: deleteDevice})
 	}
-	return append(removed, "interface "+DeviceName), nil
+	n, err := b.removeAddresses()
+	if n > 0 {
+		what = countOf(n, "address", "addresses") + " of " + DeviceName
+	}
+	return what, err
+}
+
+// removeAddresses removes the addresses of the device that have no virtual servers.
+func (b *Backend) removeAddresses() (n int, err error) {
+	for _, a := range sortedAddrs(b.known.addrs) {
+		if b.known.at[a] > 0 {
+			continue
+		}
+		if err := b.do(operation{verb: deleteAddress, addr: a}); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
 }
 
 // lookForOurs reads what the kernel has, and reports whether there is anything. It does not have it load ip_vs for that.
@@ -71,9 +98,9 @@ func (b *Backend) observeLeft(ctx context.Context) (*state, error) {
 // loaded is whether the kernel has virtual servers, unless told otherwise.
 func loaded() bool { return ipvs.Loaded() }
 
-func countOf(servers int) string {
-	if servers == 1 {
-		return "1 virtual server"
+func countOf(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
 	}
-	return fmt.Sprintf("%d virtual servers", servers)
+	return fmt.Sprintf("%d %s", n, many)
 }

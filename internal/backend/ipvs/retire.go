@@ -34,15 +34,10 @@ func (b *Backend) Retire(ctx context.Context) (left int, err error) {
 		}
 	}
 	b.replies = replies
-	for _, a := range sortedAddrs(b.known.addrs) {
-		if b.known.at[a] == 0 {
-			if err := b.do(operation{verb: deleteAddress, addr: a}); err != nil {
-				return len(b.known.ours()), err
-			}
-		}
-	}
-	if left = len(b.known.ours()); left == 0 && b.known.device {
-		err = b.do(operation{verb: deleteDevice})
+	if left = len(b.known.ours()); left > 0 {
+		_, err = b.removeAddresses()
+	} else {
+		_, err = b.removeDevice()
 	}
 	return left, err
 }

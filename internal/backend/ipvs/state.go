@@ -74,13 +74,14 @@ const firstNodePort, lastNodePort = 30000, 32767
 
 // claim decides which virtual servers are for us to remove. Those of ours are signed. Those at an address of the device
 // are as well, whoever made them. Where kube-proxy was before us, so that there is its device and nothing signed, those
-// are that it has made for node ports: at ports from their range. What is excluded is let alone.
+// are that it has made for node ports: at ports from their range. What is excluded is let alone, unless it is signed: a
+// Service had it, and others would go on to be led to endpoints that are somebody else's by now.
 func (s *state) claim(excluded []netip.Prefix, first bool) {
 	inherits := first && s.device && !s.isSigned()
 	for at, h := range s.servers {
 		_, bound := s.addrs[at.Addr]
 		nodePort := inherits && at.Mark == 0 && at.Port >= firstNodePort && at.Port <= lastNodePort && !h.elsewise()
-		h.ours = (h.signed || bound || nodePort) && !isExcluded(at, excluded)
+		h.ours = h.signed || (bound || nodePort) && !isExcluded(at, excluded)
 	}
 }
 
@@ -100,6 +101,16 @@ func (s *state) frontend(at Server) plan.Key {
 		return at.Key
 	}
 	return plan.NodePortKey(model.FamilyOf(at.Addr), at.Protocol, at.Port)
+}
+
+// serves reports whether an address of the device has virtual servers.
+func (s *state) serves() bool {
+	for a := range s.addrs {
+		if s.at[a] > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func (h *held) elsewise() bool {

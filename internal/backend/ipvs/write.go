@@ -179,7 +179,7 @@ func (b *Backend) doServer(o operation) error {
 	if err := write(signedServer(o.server, o.scheduling)); err != nil {
 		return err
 	}
-	now := &held{Scheduling: o.scheduling, signed: true, ours: !isExcluded(o.server, b.opts.ExcludeCIDRs), destinations: map[netip.AddrPort]destination{}}
+	now := &held{Scheduling: o.scheduling, signed: true, ours: true, destinations: map[netip.AddrPort]destination{}}
 	if old := b.known.servers[o.server]; old != nil {
 		now.destinations = old.destinations
 	}
