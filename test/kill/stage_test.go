@@ -30,7 +30,8 @@ type stage struct {
 	rnd     *rand.Rand
 	// sync is how long a daemon takes from its start to the end of its first sync, and write how long the writes in that.
 	sync, write time.Duration
-	interrupted int // kills while a daemon wrote
+	kills       int
+	interrupted int // of those, the ones that came while a daemon wrote
 }
 
 func open(t *testing.T, m mode, rnd *rand.Rand) *stage {
@@ -136,7 +137,7 @@ func (st *stage) startLoads() *loads {
 		// Where a rule is missing the network refuses at once. Silence is a busy machine, and waited for.
 		dial := lab.Dial{To: netip.MustParseAddrPort(c.to), Protocol: c.protocol, Timeout: limit}
 		if l.relayed {
-			dial.Timeout = 2 * time.Second // what was on its way through a daemon that is killed is lost
+			dial.Timeout = 5 * time.Second // what was on its way through a daemon that is killed is lost
 		}
 		l.short = append(l.short, st.lab.Host(c.from).Load(dial, 3*time.Millisecond))
 		l.names = append(l.names, fmt.Sprintf("%s to %s/%s", c.from, c.to, c.protocol))
