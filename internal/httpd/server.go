@@ -82,16 +82,6 @@ func (s *Server) Move(address string, hardFail bool) {
 	}
 }
 
-// Address is where it listens, or nil.
-func (s *Server) Address() net.Addr {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.open == nil {
-		return nil
-	}
-	return s.open.socket.Addr()
-}
-
 func (s *Server) opened() *opened {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -69,8 +69,8 @@ func begin(t *testing.T, address string, hardFail bool, handler http.Handler) *r
 		stop()
 		for range r.ended {
 		}
-		if r.Address() != nil {
-			t.Error("it has ended: want no address")
+		if r.opened() != nil {
+			t.Error("it has ended: want that it listens nowhere")
 		}
 		goleak.VerifyNone(t, before)
 	})
@@ -90,7 +90,7 @@ func until(t *testing.T, what string, ok func() bool) {
 }
 
 func (r *run) at(address string) func() bool {
-	return func() bool { a := r.Address(); return a != nil && a.String() == address }
+	return func() bool { o := r.opened(); return o != nil && o.socket.Addr().String() == address }
 }
 
 func answers(address string) bool {
@@ -130,7 +130,7 @@ func TestMoves(t *testing.T) {
 		}
 	}
 	r.Move("", true)
-	until(t, "it listens nowhere", func() bool { return r.Address() == nil && !answers("127.0.0.1:10257") })
+	until(t, "it listens nowhere", func() bool { return r.opened() == nil && !answers("127.0.0.1:10257") })
 	r.stop()
 	if err := <-r.ended; err != nil {
 		t.Errorf("Run = %v, want nil after its context ended", err)
