@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"time"
 
@@ -112,9 +113,17 @@ type Timeouts struct {
 	UDP    time.Duration
 }
 
-// SetTimeouts changes those that are not 0.
+// seconds are whole ones, as many as there are room for, and one at least of any time at all: to the kernel, 0 is none.
+func seconds(d time.Duration) uint32 {
+	whole := d / time.Second
+	if d%time.Second > 0 {
+		whole++
+	}
+	return uint32(min(whole, math.MaxUint32))
+}
+
+// SetTimeouts changes those that are not 0. The kernel refuses those that are longer than some months.
 func (h *Handle) SetTimeouts(t Timeouts) error {
-	seconds := func(d time.Duration) uint32 { return uint32(d / time.Second) }
 	err := h.client.SetConfig(ipvs.Config{TCPTimeout: seconds(t.TCP), TCPFinTimeout: seconds(t.TCPFin), UDPTimeout: seconds(t.UDP)})
 	if err != nil {
 		return fmt.Errorf("set timeouts of ip_vs to %s (TCP), %s (TCP after FIN) and %s (UDP): %w", t.TCP, t.TCPFin, t.UDP, err)
@@ -128,8 +137,8 @@ func (h *Handle) Timeouts() (Timeouts, error) {
 	if err != nil {
 		return Timeouts{}, fmt.Errorf("read timeouts of ip_vs: %w", err)
 	}
-	seconds := func(n uint32) time.Duration { return time.Duration(n) * time.Second }
-	return Timeouts{TCP: seconds(c.TCPTimeout), TCPFin: seconds(c.TCPFinTimeout), UDP: seconds(c.UDPTimeout)}, nil
+	read := func(n uint32) time.Duration { return time.Duration(n) * time.Second }
+	return Timeouts{TCP: read(c.TCPTimeout), TCPFin: read(c.TCPFinTimeout), UDP: read(c.UDPTimeout)}, nil
 }
 
 func wrap(op string, n Name, err error) error {
