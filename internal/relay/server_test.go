@@ -231,6 +231,25 @@ func TestRedirectedClients(t *testing.T) {
 	}
 }
 
+// An address of one link is told with its link, and without it, and is the same: who connects there was not redirected.
+func TestNeighboursAreNotRedirected(t *testing.T) {
+	noLeak(t)
+	s := newServer(t, relay.Config{})
+	const port, neighbour = 10802, "fe80::1234"
+	if out, err := exec.Command("ip", "addr", "add", neighbour+"/64", "dev", "lo", "nodad").CombinedOutput(); err != nil {
+		t.Fatalf("ip: %v: %s", err, out)
+	}
+	t.Cleanup(func() { _ = exec.Command("ip", "addr", "del", neighbour+"/64", "dev", "lo").Run() })
+	redirect(t, netip.MustParseAddrPort("[::1]:8003"), netip.AddrPortFrom(netip.IPv6Loopback(), port)) // so that connections are tracked
+	target := relay.Target{
+		Key: key("web", model.TCP, model.IPv6), Listen: netip.AddrPortFrom(netip.IPv6Unspecified(), port),
+		Endpoints: []plan.Endpoint{{AddrPort: named(t, "me ", "::1"), Weight: 1}},
+	}
+	put(t, s, target)
+	wantReset(t, netip.AddrPortFrom(netip.MustParseAddr(neighbour+"%lo"), port))
+	until(t, "it was counted", func() bool { return s.Stats().Targets[target.Key].Refused[count.NotRedirected] == 1 })
+}
+
 func TestRedirectedDatagrams(t *testing.T) {
 	noLeak(t)
 	s := newServer(t, relay.Config{})

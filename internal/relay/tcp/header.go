@@ -22,6 +22,7 @@ func (c *conn) sendHeader(endpoint *net.TCPConn, to netip.AddrPort) error {
 // original is where the client was going; ok is false if it was going to this very socket, so that nobody redirected it.
 func (c *conn) original() (to netip.AddrPort, ok bool) {
 	local := addrPort(c.client.LocalAddr())
+	local = netip.AddrPortFrom(local.Addr().WithZone(""), local.Port()) // as the kernel tells the other one
 	raw, err := c.client.SyscallConn()
 	if err != nil {
 		return local, false
