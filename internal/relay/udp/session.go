@@ -126,6 +126,9 @@ func (s *session) send(d incoming) bool {
 func (s *session) forward(whole []byte, size int) bool {
 	s.touch()
 	err := datagram.Send(s.raw, whole)
+	if ofAnother(err) {
+		err = datagram.Send(s.raw, whole)
+	}
 	switch {
 	case err == nil:
 		s.listener.stats.passIn()
@@ -165,13 +168,14 @@ func (s *session) answers() {
 		if b != nil {
 			s.listener.engine.buffers.Give(b)
 		}
-		if err != nil {
-			if refuses(err) {
-				s.refused()
-			}
-			s.end(Closed)
-			return
+		if err == nil || ofAnother(err) {
+			continue
 		}
+		if refuses(err) {
+			s.refused()
+		}
+		s.end(Closed)
+		return
 	}
 }
 

@@ -131,6 +131,17 @@ func refuses(err error) bool {
 	return false
 }
 
+// ofAnother reports that an error of ICMP may be about one datagram, sent before, and not about the endpoint: it was too long
+// for a link on the way, say, which the kernel takes into account from now on.
+func ofAnother(err error) bool {
+	for _, e := range []error{syscall.EMSGSIZE, syscall.EPROTO, syscall.EOPNOTSUPP} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
 // dropOf is the reason of an error of sending.
 func dropOf(err error) Drop {
 	if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.ENOBUFS) || errors.Is(err, syscall.ENOMEM) {
