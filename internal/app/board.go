@@ -117,7 +117,10 @@ func (b *board) report(ctx context.Context) status.Report {
 	problems, ofNode := maps.Clone(b.problems), b.nodeProblems
 	loop, counts, ports := b.loop, b.counts, maps.Clone(b.ports)
 	b.mu.Unlock()
-	r.Problems, r.API = slices.Concat(slices.Sorted(flat(maps.Values(problems))), ofNode), b.api()
+	r.Problems, r.API = slices.Sorted(flat(maps.Values(problems))), b.api()
+	if !r.Unread() { // else what the node lacks may yet come
+		r.Problems = append(r.Problems, ofNode...)
+	}
 	if loop == nil {
 		return r
 	}

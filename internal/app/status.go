@@ -20,8 +20,8 @@ type StatusOptions struct {
 	Format    Format
 }
 
-// Status shows what the daemon of this network namespace does. A Service port in state error, and a daemon whose changes
-// do not reach the kernel, are BadNews.
+// Status shows what the daemon of this network namespace does. A Service port in state error, and a daemon that waits for
+// its first objects or whose changes do not reach the kernel, are BadNews.
 func Status(o StatusOptions, out io.Writer) (Outcome, error) {
 	r, err := askDaemon()
 	if err != nil {
@@ -31,10 +31,10 @@ func Status(o StatusOptions, out io.Writer) (Outcome, error) {
 		return Good, err
 	}
 	outcome := Good
-	if !r.Healthy || slices.ContainsFunc(r.Ports, failed) {
+	if !r.Healthy || r.Unread() || slices.ContainsFunc(r.Ports, failed) {
 		outcome = BadNews
 	}
-	v := statusView{Report: r, now: time.Now(), wide: o.Format == Wide}
+	v := statusView{Report: r, now: time.Now(), wide: o.Format == Wide, namespace: o.Namespace}
 	if v.wide {
 		o.Format = Text
 	}

@@ -71,6 +71,11 @@ func TestStatusTextOfADaemonInTrouble(t *testing.T) {
 			Mode: "iptables", Node: "n", Since: now.Add(-2 * time.Minute), Healthy: true,
 			Applied: &status.Applied{Last: now, LastSeconds: 1, Times: 2, Failures: 2},
 		},
+		"mode nftables on node n, running for 2m, NOT ready: it waits for the API server\n" +
+			"API server https://192.0.2.1: not all objects are known yet: connection refused\nthe kernel has not been written yet\n": {
+			Mode: "nftables", Node: "n", Since: now.Add(-2 * time.Minute), Healthy: true,
+			API: &status.API{Server: "https://192.0.2.1", Error: "connection refused"},
+		},
 	} {
 		var out bytes.Buffer
 		if err := (statusView{Report: r, now: now}).text(&out); err != nil {
@@ -79,6 +84,25 @@ func TestStatusTextOfADaemonInTrouble(t *testing.T) {
 		if diff := cmp.Diff(want, out.String()); diff != "" {
 			t.Error(diff)
 		}
+	}
+}
+
+// What waits for its first objects is not ready, and knows of no Node yet.
+func TestReportBeforeTheObjectsAreRead(t *testing.T) {
+	for _, synced := range []bool{false, true} {
+		b := newBoard(func() *status.API { return &status.API{Synced: synced} }, nil)
+		b.planned(plan.Build(plan.Config{NodeName: "node-a"}, plan.Host{}, model.NewSnapshot()), plan.Changes{})
+		r := b.report(t.Context())
+		if missed := len(r.Problems) > 0; r.Unread() == synced || missed != synced {
+			t.Errorf("synced %t: unread %t, problems %q", synced, r.Unread(), r.Problems)
+		}
+	}
+}
+
+func TestStatusOfANamespaceWithoutServices(t *testing.T) {
+	var out bytes.Buffer
+	if err := (statusView{namespace: "shop"}).text(&out); err != nil || !strings.Contains(out.String(), "no Service is served in namespace shop\n") {
+		t.Errorf("error %v, text:\n%s", err, &out)
 	}
 }
 

@@ -15,16 +15,20 @@ import (
 // statusView is a daemon's report to print. Its JSON is that of the report.
 type statusView struct {
 	status.Report
-	now  time.Time
-	wide bool
+	now       time.Time
+	wide      bool
+	namespace string // the only one that is shown; empty: all are
 }
 
 func (v statusView) text(out io.Writer) error {
 	var b strings.Builder
 	v.head(&b)
-	if len(v.Ports) > 0 {
+	switch {
+	case len(v.Ports) > 0:
 		b.WriteString("\n")
 		v.table(&b)
+	case v.namespace != "":
+		fmt.Fprintf(&b, "no Service is served in namespace %s\n", v.namespace)
 	}
 	v.wrong(&b)
 	_, err := io.WriteString(out, b.String())
@@ -33,8 +37,11 @@ func (v statusView) text(out io.Writer) error {
 
 func (v statusView) head(b *strings.Builder) {
 	health := "healthy"
-	if !v.Healthy {
+	switch {
+	case !v.Healthy:
 		health = "NOT healthy: changes do not reach the kernel"
+	case v.Unread():
+		health = "NOT ready: it waits for the API server"
 	}
 	fmt.Fprintf(b, "mode %s on node %s, running for %s, %s\n", cmp.Or(v.Mode, "(not chosen yet)"), cmp.Or(v.Node, "(no name)"), age(v.now.Sub(v.Since)), health)
 	v.api(b)

@@ -23,7 +23,8 @@ With NAME it shows one Service only. ENDPOINTS are those that connections go to,
 a mode that counts them, and AGE is for how long the port has been in its state. Only root and the user that runs the
 daemon may ask.
 
-Exit status: 0 all is well; 1 a Service port is in state error, changes do not reach the kernel, or no daemon runs.`,
+Exit status: 0 all is well; 1 a Service port is in state error, changes do not reach the kernel, the API server has not been
+read yet, or no daemon runs.`,
 		Example: `  sudo sluice status
   sudo sluice status -n kube-system kube-dns
   sudo sluice status -o json`,

@@ -50,6 +50,21 @@ func (s *Server) listen() {
 		}
 		s.report(p, l, err)
 	}
+	s.tellFailing()
+}
+
+// tellFailing tells of all failures, if they are others than before.
+func (s *Server) tellFailing() {
+	var texts []string
+	for _, p := range slices.SortedFunc(maps.Keys(s.listeners), place.compare) {
+		if l := s.listeners[p]; l.failed != "" {
+			texts = append(texts, fmt.Sprintf("Service %s: health check node port %d does not answer: %s", p.service, p.at.Port(), l.failed))
+		}
+	}
+	if s.Failing != nil && !slices.Equal(texts, s.failing) {
+		s.failing = texts
+		s.Failing(texts)
+	}
 }
 
 // report tells of a failure that is new, and of its end.

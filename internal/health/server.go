@@ -19,6 +19,8 @@ type Server struct {
 	// Tell, if set, hears of a Service whose port cannot be listened at what is worth an Event on it: once, until the
 	// reason is another. It is set before the first Update, and neither waits nor calls the Server.
 	Tell func(service model.Name, reason, note string)
+	// Failing, if set, hears of all that is wrong, whenever that changes. What holds for Tell holds for it.
+	Failing func(texts []string)
 
 	healthy func() bool
 	log     *slog.Logger
@@ -27,6 +29,7 @@ type Server struct {
 	checks    map[plan.PortID]plan.HealthCheck
 	node      plan.Node
 	listeners map[place]*listener
+	failing   []string // what was last told
 	closed    bool
 }
 

@@ -34,6 +34,7 @@ type world struct {
 	healthy bool
 	log     bytes.Buffer
 	told    []string
+	failing []string
 }
 
 func start(t *testing.T, cfg plan.Config) *world {
@@ -46,6 +47,7 @@ func start(t *testing.T, cfg plan.Config) *world {
 	w.Tell = func(service model.Name, reason, note string) {
 		w.told = append(w.told, service.String()+" "+reason+": "+note)
 	}
+	w.Failing = func(texts []string) { w.failing = texts }
 	before := goleak.IgnoreCurrent()
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -338,6 +340,10 @@ func TestTakenPort(t *testing.T) {
 	if diff := cmp.Diff(want, w.told); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
+	fails := []string{"Service shop/web: health check node port 32100 does not answer: listen tcp4 0.0.0.0:32100: bind: address already in use"}
+	if diff := cmp.Diff(fails, w.failing); diff != "" {
+		t.Errorf("what fails (-want +got):\n%s", diff)
+	}
 	if _, _, _, err := get("[::1]:32100"); err != nil {
 		t.Errorf("the other family: %v, want an answer", err)
 	}
@@ -347,5 +353,8 @@ func TestTakenPort(t *testing.T) {
 	w.again()
 	if _, _, _, err := get("127.0.0.1:32100"); err != nil {
 		t.Errorf("the port is free again: %v, want an answer", err)
+	}
+	if len(w.failing) > 0 {
+		t.Errorf("what fails: %q, want nothing any more", w.failing)
 	}
 }

@@ -24,8 +24,8 @@ type Config struct {
 	Handler  http.Handler
 	HardFail bool // not to be able to listen ends Run
 	Log      *slog.Logger
-	// Failed, if set, is told why Address cannot be listened at: once, until the reason is another. Run's goroutine
-	// calls it.
+	// Failed, if set, is told why Address cannot be listened at: once, until the reason is another; and nil once there is
+	// none any more. Run's goroutine calls it.
 	Failed func(error)
 }
 
@@ -212,6 +212,7 @@ func (s *Server) tell(err error) {
 		if s.opened() != nil { // else nobody wants it to any more
 			s.log.Info("server listens again", "server", s.name)
 		}
+		s.failed(nil)
 		s.told = ""
 	case err != nil && err.Error() != s.told:
 		s.log.Error("server does not listen", "server", s.name, "error", err)

@@ -220,6 +220,7 @@ func TestTriesAgainByItself(t *testing.T) {
 	until(t, "it tells", func() bool { return len(r.told()) == 1 })
 	_ = other.Close()
 	until(t, "it listens", r.at("127.0.0.1:10256"))
+	until(t, "it tells that it does", func() bool { told := r.told(); return len(told) == 2 && told[1] == nil })
 }
 
 // A server whose socket breaks is made anew, and the failure told.
@@ -227,7 +228,7 @@ func TestBrokenSocket(t *testing.T) {
 	r := begin(t, "127.0.0.1:10256", false, nil)
 	until(t, "it listens", r.at("127.0.0.1:10256"))
 	_ = r.opened().socket.Close()
-	until(t, "it tells", func() bool { return len(r.told()) == 1 })
+	until(t, "it tells, and that it is over", func() bool { return len(r.told()) == 2 })
 	until(t, "it answers", func() bool { return answers("127.0.0.1:10256") })
 }
 

@@ -18,6 +18,9 @@ type Report struct {
 	Ports    []Port   `json:"servicePorts"`
 }
 
+// Unread reports whether the objects have not all been read from the API server yet, so that nothing was written.
+func (r Report) Unread() bool { return r.API != nil && !r.API.Synced }
+
 // API is how the daemon stands with the API server. While it is not Connected, everything goes on as it was.
 type API struct {
 	Server    string    `json:"server"`
