@@ -8,8 +8,8 @@ import (
 	"sluice/internal/kernel/link"
 )
 
-// Probe tells whether this kernel can do the mode, and what it lacks if not. It tries the scheduler and the device, and
-// leaves nothing behind.
+// Probe tells whether this kernel can do the mode, and what it lacks if not. It tries the scheduler and the device,
+// looks for the setting that nothing works without, and leaves nothing behind.
 func (b *Backend) Probe(ctx context.Context) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -28,6 +28,10 @@ func (b *Backend) probe(ctx context.Context) error {
 	}
 	if err := b.probeDevice(); err != nil {
 		return err
+	}
+	// Before Linux 6.10 there are no such settings in the namespaces of an ordinary user.
+	if _, err := b.deps.Sysctl.Get(tracked); err != nil {
+		return fmt.Errorf("connection tracking of virtual servers cannot be switched on: %w", err)
 	}
 	if p, ok := b.deps.Rules.(interface{ Probe(context.Context) error }); ok {
 		return p.Probe(ctx)
