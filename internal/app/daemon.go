@@ -14,8 +14,10 @@ import (
 	"sluice/internal/config"
 	"sluice/internal/health"
 	"sluice/internal/hostset"
+	"sluice/internal/kernel/instance"
 	"sluice/internal/kernel/link"
 	"sluice/internal/metrics"
+	"sluice/internal/model"
 	"sluice/internal/plan"
 	"sluice/internal/reconcile"
 	"sluice/internal/relay/localhost"
@@ -35,12 +37,11 @@ type Daemon struct {
 }
 
 // Run works until ctx ends; the error is nil then. What it wrote stays.
-func (in Daemon) Run(ctx context.Context) (err error) {
+func (in Daemon) Run(ctx context.Context) error {
 	if in.Config.Mode == config.ModePlan {
 		return wrongInputf("--mode plan: a plan is no way to run; want nftables, iptables, ipvs or userspace")
 	}
-	m := metrics.New(in.Config.Mode, metricsInfo(in.Config))
-	src, err := in.openSource(in.Log, m)
+	d, err := in.prepare()
 	if err != nil {
 		return err
 	}
@@ -48,19 +49,44 @@ func (in Daemon) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	proxy := &relayOfDaemon{log: in.Log.Logger, before: before}
+	for {
+		if claim, err = d.live(ctx, claim, proxy); claim == nil || err != nil {
+			return err
+		}
+		if d, err = in.prepare(); err != nil {
+			return errors.Join(err, claim.Close(), proxy.end(ctx))
+		}
+	}
+}
+
+// prepare makes a daemon that touches nothing yet.
+func (in Daemon) prepare() (*daemon, error) {
+	m := metrics.New(in.Config.Mode, metricsInfo(in.Config))
+	src, err := in.openSource(in.Log, m)
+	if err != nil {
+		return nil, err
+	}
+	return &daemon{
+		Daemon: in, source: src, metrics: m, machine: hostset.New(in.Log.Logger), atStart: in.Config,
+		events: make(chan reconcile.Event), engines: make(chan *engine), next: make(chan net.Conn, 1),
+	}, nil
+}
+
+// live works until ctx ends, or until another daemon has taken this one's place. It returns a claim if that one has died
+// before it could: then another d is to go on, with the same proxy.
+func (d *daemon) live(ctx context.Context, claim *instance.Claim, proxy *relayOfDaemon) (again *instance.Claim, err error) {
 	working, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	d := &daemon{
-		Daemon: in, source: src, relay: &relayOfDaemon{log: in.Log.Logger, before: before}, metrics: m, machine: hostset.New(in.Log.Logger), atStart: in.Config,
-		events: make(chan reconcile.Event), engines: make(chan *engine), next: make(chan net.Conn, 1), stop: stop,
-	}
-	d.board = newBoard(src.state, d.relay)
+	d.relay, d.stop = proxy, stop
+	d.board = newBoard(d.source.state, d.relay)
 	letGo := d.board.publish(ctx, claim, d.successor)
 	err = d.start(working)
 	if working.Err() != nil && (errors.Is(err, working.Err()) || errors.Is(err, context.Cause(working))) {
 		err = nil // stopped while it was starting
 	}
-	return errors.Join(err, d.leave(ctx, letGo))
+	again, leaveErr := d.leave(ctx, letGo)
+	return again, errors.Join(err, leaveErr)
 }
 
 // daemon is the parts that run side by side.
@@ -135,7 +161,10 @@ func (d *daemon) start(ctx context.Context) (err error) {
 
 func (d *daemon) run(ctx context.Context, first *engine, planner *plan.Planner) error {
 	answers := health.NewProxy(d.board.health, d.source.eligible, d.metrics.Answered)
-	d.checks = d.newChecks(answers.Healthy)
+	d.checks = health.New(answers.Healthy, d.Log.Logger)
+	d.checks.Tell = func(service model.Name, reason, note string) {
+		d.source.tell(event{service: service, warning: true, reason: reason, action: "Listen", note: note})
+	}
 	d.local = d.newLocalhost()
 	d.ports = d.newPorts(answers)
 	d.board.planned(planner.Plan(), plan.Changes{})

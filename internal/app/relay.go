@@ -138,10 +138,21 @@ func (r *relayOfDaemon) export(wanted sockets) ([]relay.Socket, error) {
 	return r.server.Export(wanted.match)
 }
 
+// resume is for when the daemon that was to follow has died: the proxy listens as it did.
+func (r *relayOfDaemon) resume() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.server == nil {
+		return
+	}
+	r.server.Resume()
+	r.inherited = r.server.Ports()
+}
+
 // end waits until all that is being relayed has ended, or cuts it off when ctx ends.
 func (r *relayOfDaemon) end(ctx context.Context) error {
 	r.mu.Lock()
-	err, server := r.before.dismiss(), r.server
+	err, server := r.before.leave(), r.server
 	r.mu.Unlock()
 	if server == nil {
 		return err

@@ -18,9 +18,9 @@ import (
 )
 
 // A daemon can take the place of one that runs. That one stops to write rules, lets go of the network namespace, and
-// serves on by its proxy. If this one has a proxy too, it takes those of the other's listening sockets that it needs. When
-// the rules of this one stand, the other stops to listen, and ends with the connections that it relays. So nobody is refused
-// in between.
+// serves on by its proxy. If this one has a proxy too, it borrows those of the other's listening sockets that it needs. When
+// the rules of this one stand it says so; the other stops to listen, and ends with the connections that it relays. So nobody
+// is refused in between. If this one dies before, the other goes on: it has all its sockets still.
 
 // errSucceeded is why a daemon ends that another one follows.
 var errSucceeded = errors.New("another sluice takes this one's place")
@@ -28,8 +28,12 @@ var errSucceeded = errors.New("another sluice takes this one's place")
 // leaveTime is how long a daemon may take to stop its parts and let go of the network namespace, or to hand over.
 const leaveTime = 30 * time.Second
 
-// letGone is the byte by which the daemon before tells that it has let go.
-const letGone = 'g'
+// letGone is the byte by which the daemon before tells that it has let go, and stands the one by which this one tells that
+// its rules stand. One of an earlier version hangs up instead.
+const (
+	letGone = 'g'
+	stands  = 'k'
+)
 
 // sockets are those that the daemon after wants, and the byte by which it asks for them.
 type sockets byte
@@ -58,7 +62,7 @@ func (in Daemon) take(ctx context.Context) (*instance.Claim, *predecessor, error
 		return nil, nil, fmt.Errorf("take the place of the sluice that runs: %w", err)
 	}
 	if claim, err = instance.Take(); err != nil {
-		return nil, nil, errors.Join(err, before.dismiss())
+		return nil, nil, errors.Join(err, before.leave())
 	}
 	in.Log.Info("taking the place of the sluice that ran here")
 	return claim, before, nil
@@ -143,69 +147,17 @@ func (p *predecessor) dismiss() error {
 	if p == nil {
 		return nil
 	}
+	err := p.conn.SetDeadline(time.Now().Add(leaveTime))
+	_, _ = p.conn.Write([]byte{stands}) // it may have gone by itself
+	return errors.Join(err, p.conn.Close())
+}
+
+// leave has the daemon before go on.
+func (p *predecessor) leave() error {
+	if p == nil {
+		return nil
+	}
 	return p.conn.Close()
-}
-
-// successor keeps the connection of the process that follows this one, which then stops.
-func (d *daemon) successor(conn net.Conn) bool {
-	select {
-	case d.next <- conn:
-		d.stop(errSucceeded)
-		return true
-	default:
-		return false
-	}
-}
-
-// leave lets go of the network namespace when all but the proxy has stopped, to the daemon that follows if there is one.
-// What is being relayed goes on then until it ends, or until ctx does; else it ends here.
-func (d *daemon) leave(ctx context.Context, letGo func() error) error {
-	err := letGo()
-	select {
-	case conn := <-d.next:
-		d.Log.Info("another sluice takes over; what is being relayed goes on until it ends")
-		return errors.Join(err, d.follow(ctx, conn.(*net.UnixConn)), d.relay.end(ctx))
-	default:
-		ended, cancel := context.WithCancel(ctx)
-		cancel()
-		return errors.Join(err, d.relay.end(ended))
-	}
-}
-
-// follow serves the daemon that follows until it needs this one no more.
-func (d *daemon) follow(ctx context.Context, next *net.UnixConn) error {
-	defer func() { _ = next.Close() }() // all was said
-	defer context.AfterFunc(ctx, func() { _ = next.Close() })()
-	if _, err := next.Write([]byte{letGone}); err != nil {
-		return nil // it has died
-	}
-	var ask [1]byte
-	for {
-		if _, err := next.Read(ask[:]); err != nil { // it is there, or has died
-			d.relay.linger(ctx)
-			return nil
-		}
-		if err := d.handOut(next, sockets(ask[0])); err != nil {
-			return fmt.Errorf("hand sockets over: %w", err)
-		}
-	}
-}
-
-// handOut gives sockets of the proxy to the daemon that follows.
-func (d *daemon) handOut(next *net.UnixConn, wanted sockets) error {
-	all, err := d.relay.export(wanted)
-	if err != nil {
-		return err
-	}
-	list, files := make([]handed, len(all)), make([]*os.File, len(all))
-	for i, s := range all {
-		list[i], files[i] = handed{s.Key, s.Listen}, s.File
-	}
-	note, err := json.Marshal(list)
-	if err == nil {
-		err = errors.Join(next.SetWriteDeadline(time.Now().Add(leaveTime)), instance.SendFiles(next, note, files))
-	}
-	return errors.Join(err, closeSockets(all))
 }
 
 func closeSockets(all []relay.Socket) error {

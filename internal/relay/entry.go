@@ -28,8 +28,9 @@ type listener interface {
 	Counts() count.Counts
 	// Stop takes nothing new from the socket. What has come by it goes on.
 	Stop()
-	// give is Stop, and returns the socket, for another process.
-	give() (*os.File, error)
+	// lend returns the socket, for another process, and takes nothing from it until Resume.
+	lend() (*os.File, error)
+	Resume()
 	// retire is Stop because nobody is to come by the socket any more. It returns what ends what has come by it and goes
 	// on, and tells how many those were; nil if nothing goes on.
 	retire() (cut func() int)

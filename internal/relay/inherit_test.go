@@ -19,6 +19,13 @@ func export(t *testing.T, s *relay.Server) []relay.Socket {
 	return sockets
 }
 
+// kill ends a Server and what it relays, at once.
+func kill(s *relay.Server) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = s.Stop(ctx) // which is not content
+}
+
 // One Server after the other takes the socket, while clients come all the time. Each of them is served, and those that
 // are open stay.
 func TestNoConnectionIsLostWithTheSocket(t *testing.T) {
@@ -110,6 +117,7 @@ func TestInheritedSocketsThatAreOfNoUse(t *testing.T) {
 	s := newServer(t, relay.Config{})
 	put(t, s, gone, other)
 	sockets := export(t, s)
+	kill(s)
 	next := newServer(t, relay.Config{Inherited: sockets})
 	taken := direct("taken", model.TCP, other.Listen, e)
 	put(t, next, taken)
@@ -119,6 +127,7 @@ func TestInheritedSocketsThatAreOfNoUse(t *testing.T) {
 	wantClosed(t, gone.Listen)
 
 	again := newServer(t, relay.Config{Inherited: export(t, next)})
+	kill(next)
 	again.DropInherited()
 	wantClosed(t, taken.Listen)
 }
@@ -133,4 +142,34 @@ func TestInheritedSocketsAreHandedOn(t *testing.T) {
 	last := newServer(t, relay.Config{Inherited: export(t, between)})
 	put(t, last, target)
 	receive(t, dial(t, target.Listen), "a")
+}
+
+// When who has borrowed the sockets dies, the Server goes on as before: who waited is served, sessions are what they were, and
+// Targets can change.
+func TestServerGoesOnWhenTheNextDies(t *testing.T) {
+	noLeak(t)
+	tcp := direct("a", model.TCP, freePort(t, "127.0.0.1"), named(t, "a", "127.0.0.1"))
+	udp := direct("b", model.UDP, netip.MustParseAddrPort("127.0.0.1:10953"), udpEndpoint(t))
+	s := newServer(t, relay.Config{})
+	put(t, s, tcp, udp)
+	client := dialUDP(t, udp.Listen)
+	say(t, client, "one")
+	for range 3 {
+		next := newServer(t, relay.Config{Inherited: export(t, s)})
+		put(t, next, tcp, udp)
+		receive(t, dial(t, tcp.Listen), "a")
+		kill(next)
+		waits := dial(t, tcp.Listen)
+		if _, err := client.Write([]byte("two")); err != nil { // while nobody reads
+			t.Fatal(err)
+		}
+		s.Resume()
+		receive(t, waits, "a")
+		receive(t, client, "two")
+	}
+	if n := s.Stats().Targets[udp.Key]; n.Accepted != 1 {
+		t.Errorf("%d sessions, want the one", n.Accepted)
+	}
+	s.Remove(tcp.Key)
+	wantClosed(t, tcp.Listen)
 }

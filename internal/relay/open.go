@@ -44,9 +44,8 @@ func (l tcpListener) retire() (cut func() int) {
 	return l.Cut
 }
 
-// give duplicates the socket before it is closed here, so that what waits in it is never without an owner.
-func (l tcpListener) give() (*os.File, error) {
-	defer l.Stop()
+func (l tcpListener) lend() (*os.File, error) {
+	l.Pause()
 	return l.File()
 }
 
@@ -99,9 +98,8 @@ func (l udpListener) retire() (cut func() int) {
 	return nil
 }
 
-// give takes the socket when it is not read here any more, for two readers would share its datagrams. Answers of open
-// sessions still leave by it.
-func (l udpListener) give() (*os.File, error) {
+// lend is after reading, for two readers would share the datagrams. Answers of open sessions still leave by the socket.
+func (l udpListener) lend() (*os.File, error) {
 	l.Stop()
 	return l.File()
 }

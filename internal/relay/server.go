@@ -3,8 +3,6 @@ package relay
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -25,6 +23,7 @@ type Server struct {
 
 	mu        sync.Mutex
 	targets   map[Key]*entry
+	lent      map[Key]*entry                 // whose sockets another process has
 	ports     map[plan.PortID]*count.Counter // of those that have a Target
 	inherited inherited
 	stopped   bool
@@ -35,7 +34,7 @@ func New(c Config) (*Server, error) {
 	if err := c.defaults(); err != nil {
 		return nil, err
 	}
-	s := &Server{config: c, total: newTotals(), targets: map[Key]*entry{}, ports: map[plan.PortID]*count.Counter{}, inherited: inherit(c.Inherited)}
+	s := &Server{config: c, total: newTotals(), targets: map[Key]*entry{}, lent: map[Key]*entry{}, ports: map[plan.PortID]*count.Counter{}, inherited: inherit(c.Inherited)}
 	s.tracked = &tracked{in: c.In, log: c.Log}
 	s.tcp = tcp.New(tcp.Config{
 		Log: c.Log, In: c.In, Connections: c.Connections, Pipes: c.pipes,
@@ -128,31 +127,6 @@ func (s *Server) drain(e *entry) {
 	})
 }
 
-// Export gives away the listening sockets of the Targets that which says, for the next process's Config.Inherited, and
-// accepts nothing by them any more: what waits in them is for that process. The others are listened at as they are until
-// [Server.Stop], but no Target changes any more. What is being relayed goes on; Stop awaits its end. An error tells of
-// sockets that are missing, which the next process has to make anew.
-func (s *Server) Export(which func(Key) bool) ([]Socket, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.stopped = true
-	var sockets []Socket
-	var failed []error
-	for _, k := range slices.SortedFunc(maps.Keys(s.targets), Key.Compare) {
-		if !which(k) {
-			continue
-		}
-		e := s.take(k)
-		file, err := e.listener.give()
-		if err != nil {
-			failed = append(failed, &BindError{k, e.listen, err})
-			continue
-		}
-		sockets = append(sockets, Socket{k, e.listen, file})
-	}
-	return append(sockets, s.inherited.untaken(which)...), errors.Join(failed...)
-}
-
 // Stop closes all listeners, and waits until what is being relayed has ended. When ctx is done first, it cuts off the
 // rest and returns ctx's error. The Server takes no Targets from then on.
 func (s *Server) Stop(ctx context.Context) error {
@@ -168,9 +142,11 @@ func (s *Server) Stop(ctx context.Context) error {
 // halt ends all listeners.
 func (s *Server) halt() {
 	s.stopped = true
-	for _, e := range s.targets {
-		e.listener.Stop()
+	for _, all := range []map[Key]*entry{s.targets, s.lent} {
+		for _, e := range all {
+			e.listener.Stop()
+		}
+		clear(all)
 	}
-	clear(s.targets)
 	clear(s.ports)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -42,8 +43,10 @@ type Listener struct {
 	unreached count.Occasion // no endpoint took a connection
 	failed    count.Occasion // accept failed
 
-	stop  context.CancelFunc
-	ended chan struct{}
+	stopped   context.Context
+	stop      context.CancelFunc
+	paused    atomic.Bool
+	accepting sync.WaitGroup
 }
 
 // Serve accepts from socket, which is the Listener's from now on, until [Listener.Stop].
@@ -51,13 +54,13 @@ func (r *Relay) Serve(socket *net.TCPListener, s Service) *Listener {
 	stopped, stop := context.WithCancel(context.Background())
 	l := &Listener{
 		relay: r, socket: socket, counter: count.New(cmp.Or(s.Total, r.config.Total)),
-		stop: stop, ended: make(chan struct{}),
+		stopped: stopped, stop: stop,
 	}
 	l.Change(s)
 	if raw, err := socket.SyscallConn(); err == nil { // else it is closed, which accept tells
 		_ = keepUrgent("", "", raw)
 	}
-	go l.accept(stopped)
+	l.accepting.Go(l.accept)
 	return l
 }
 
@@ -75,7 +78,21 @@ func (l *Listener) File() (*os.File, error) { return l.socket.File() }
 func (l *Listener) Stop() {
 	l.stop()
 	_ = l.socket.Close() // the file is gone whatever it says
-	<-l.ended
+	l.accepting.Wait()
+}
+
+// Pause returns when nothing is accepted until [Listener.Resume]. What comes waits in the socket, for whoever has it open.
+func (l *Listener) Pause() {
+	l.paused.Store(true)
+	_ = l.socket.SetDeadline(time.Unix(1, 0)) // it fails for closed sockets alone
+	l.accepting.Wait()
+}
+
+// Resume ends a Pause.
+func (l *Listener) Resume() {
+	l.paused.Store(false)
+	_ = l.socket.SetDeadline(time.Time{})
+	l.accepting.Go(l.accept)
 }
 
 // Cut resets the connections that came by l and are still open, and returns how many those are.
@@ -83,8 +100,7 @@ func (l *Listener) Cut() int {
 	return l.relay.cut(func(c *conn) bool { return c.listener == l })
 }
 
-func (l *Listener) accept(stopped context.Context) {
-	defer close(l.ended)
+func (l *Listener) accept() {
 	pause := firstPause
 	for {
 		client, err := l.socket.AcceptTCP()
@@ -92,12 +108,12 @@ func (l *Listener) accept(stopped context.Context) {
 		case err == nil:
 			pause = firstPause
 			l.take(client)
-		case stopped.Err() != nil:
+		case l.stopped.Err() != nil || l.paused.Load():
 			return
 		case ofTheClient(err):
 		default:
 			l.recover(err)
-			wait(stopped, pause)
+			wait(l.stopped, pause)
 			pause = min(2*pause, lastPause)
 		}
 	}

@@ -149,6 +149,13 @@ func (l *Listener) Stop() {
 	l.reader.Wait()
 }
 
+// Resume reads again after [Listener.Stop].
+func (l *Listener) Resume() {
+	l.stopped.Store(false)
+	_ = l.socket.conn.SetReadDeadline(time.Time{})
+	l.reader.Go(l.read)
+}
+
 // Close ends the socket and all sessions, and returns how many these were.
 func (l *Listener) Close() int {
 	l.Stop()
