@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"sync"
 
 	"sluice/internal/backend"
@@ -55,6 +56,8 @@ type Deps struct {
 	Loaded func() bool
 	// Sysctl are its settings; nil: as Servers.
 	Sysctl Sysctl
+	// Sources tells the addresses that connections which connection tracking knows were begun from; nil: as Servers.
+	Sources func() (map[netip.Addr]bool, error)
 	// Warn is told of what the mode can do without. Nil: nobody is.
 	Warn func(error)
 	// Fallback is told, once for each Service port, that the kernel does not have the scheduler it asks for, and that
@@ -88,6 +91,9 @@ func New(opts Options, deps Deps) *Backend {
 	}
 	if deps.Loaded == nil {
 		deps.Loaded = loaded
+	}
+	if deps.Sources == nil {
+		deps.Sources = sourcesOfConnections
 	}
 	if deps.Sysctl == nil {
 		deps.Sysctl = system{}

@@ -41,7 +41,17 @@ func (b *Backend) CleanupServers(ctx context.Context) (removed []string, err err
 	if what != "" {
 		removed = append(removed, what)
 	}
-	return removed, err
+	return removed, errors.Join(err, b.removeStandIns())
+}
+
+// removeStandIns removes the local routes, whoever has connections.
+func (b *Backend) removeStandIns() error {
+	for _, a := range sortedAddrs(b.known.standIns) {
+		if err := b.do(operation{verb: deleteStandIn, addr: a}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // removeDevice removes the device, or its addresses but for those where others have virtual servers. It tells what it was.
@@ -78,7 +88,7 @@ func (b *Backend) lookForOurs(ctx context.Context) (found bool, err error) {
 	if b.known, err = b.observeLeft(ctx); err != nil {
 		return false, err
 	}
-	return b.known.device || len(b.known.ours()) > 0, nil
+	return b.known.device || len(b.known.ours()) > 0 || len(b.known.standIns) > 0, nil
 }
 
 func (b *Backend) observeLeft(ctx context.Context) (*state, error) {

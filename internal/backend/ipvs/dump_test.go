@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// dump is what ipvsadm -S prints, sorted, and the addresses of the device.
+// dump is what ipvsadm -S prints, sorted, the addresses of the device, and local routes.
 func (k *kernel) dump() (lines []string) {
 	for n, s := range k.servers {
 		at := serverOf(n)
@@ -18,6 +18,9 @@ func (k *kernel) dump() (lines []string) {
 	}
 	for p := range k.links[DeviceName] {
 		lines = append(lines, p.String())
+	}
+	for a, source := range k.standIns {
+		lines = append(lines, fmt.Sprintf("local %s src %s", a, source))
 	}
 	slices.Sort(lines)
 	return lines

@@ -22,7 +22,13 @@ import (
 type kernel struct {
 	servers map[ipvs.Name]*fakeServer
 	// links are interfaces with their addresses.
-	links  map[string]map[netip.Prefix]bool
+	links map[string]map[netip.Prefix]bool
+	// standIns are sources by address, and speak the addresses that connections were begun from.
+	standIns map[netip.Addr]netip.Addr
+	speak    map[netip.Addr]bool
+	// unreachable are endpoints that no route leads to.
+	unreachable map[netip.Addr]bool
+
 	sysctl map[string]string
 	times  ipvs.Timeouts
 	// lacks are schedulers that are not there.
@@ -45,6 +51,7 @@ type fakeServer struct {
 func newKernel() *kernel {
 	return &kernel{
 		servers: map[ipvs.Name]*fakeServer{}, links: map[string]map[netip.Prefix]bool{"lo": {}},
+		standIns: map[netip.Addr]netip.Addr{}, speak: map[netip.Addr]bool{},
 		sysctl: map[string]string{"kernel.osrelease": "6.1.0-57-cloud-amd64"},
 		fault:  func(string) (error, error) { return nil, nil },
 		isUDP:  func(uint32) bool { return false },
@@ -242,6 +249,35 @@ func (d device) Delete(name string) error {
 		delete(d.links, name)
 		return nil
 	})
+}
+
+func (d device) AddStandIn(addr, source netip.Addr) error {
+	return d.write("add local route", func() error {
+		d.standIns[addr] = source
+		return nil
+	})
+}
+
+func (d device) StandIns() ([]netip.Addr, error) { return slices.Collect(maps.Keys(d.standIns)), nil }
+
+func (d device) DeleteStandIn(addr netip.Addr) error {
+	return d.write("delete local route", func() error {
+		if !d.standIns[addr].IsValid() {
+			return syscall.ESRCH
+		}
+		delete(d.standIns, addr)
+		return nil
+	})
+}
+
+func (d device) SourceTo(to netip.Addr) (netip.Addr, error) {
+	if d.unreachable[to] {
+		return netip.Addr{}, syscall.ENETUNREACH
+	}
+	if to.Is6() {
+		return netip.MustParseAddr("fd00:10::11"), nil
+	}
+	return netip.MustParseAddr("192.168.10.11"), nil
 }
 
 func (device) Close() {}

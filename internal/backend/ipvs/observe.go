@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"sluice/internal/kernel/conntrack"
 	"sluice/internal/kernel/ipvs"
 	"sluice/internal/kernel/link"
 	"sluice/internal/model"
@@ -34,6 +35,10 @@ type Device interface {
 	AddMuteAddress(name string, prefix netip.Prefix) error
 	DeleteAddress(name string, prefix netip.Prefix) error
 	Delete(name string) error
+	AddStandIn(addr, source netip.Addr) error
+	StandIns() ([]netip.Addr, error)
+	DeleteStandIn(netip.Addr) error
+	SourceTo(netip.Addr) (netip.Addr, error)
 	Close()
 }
 
@@ -53,6 +58,16 @@ func openDevice() (Device, error) {
 		return nil, err
 	}
 	return h, nil
+}
+
+// sourcesOfConnections are the addresses that connections of this thread's network namespace were begun from.
+func sourcesOfConnections() (addrs map[netip.Addr]bool, err error) {
+	conn, err := conntrack.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	return conn.Sources()
 }
 
 // observe reads everything that the kernel has.
@@ -80,6 +95,13 @@ func (b *Backend) observe(ctx context.Context) (*state, error) {
 }
 
 func (b *Backend) observeDevice(s *state) error {
+	routes, err := b.device.StandIns()
+	if err != nil {
+		return err
+	}
+	for _, a := range routes {
+		s.standIns[a] = struct{}{}
+	}
 	prefixes, err := b.device.AddressesOf(DeviceName)
 	if errors.Is(err, link.ErrNotFound) {
 		return nil

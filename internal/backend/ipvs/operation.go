@@ -23,6 +23,8 @@ const (
 	deleteAddress
 	addDevice
 	deleteDevice
+	addStandIn
+	deleteStandIn
 )
 
 // operation is one change of the kernel.
@@ -33,6 +35,8 @@ type operation struct {
 	destination netip.AddrPort
 	weight      uint32
 	addr        netip.Addr
+	// source is that of the local route that stands in for addr.
+	source netip.Addr
 	// port is the Service port that it is for.
 	port plan.PortID
 }
@@ -48,6 +52,10 @@ func (o operation) String() string {
 		return "ip link add " + DeviceName + " type dummy"
 	case deleteDevice:
 		return "ip link delete " + DeviceName
+	case addStandIn:
+		return fmt.Sprintf("ip route prepend local %s dev lo src %s", o.addr, o.source)
+	case deleteStandIn:
+		return fmt.Sprintf("ip route delete local %s dev lo", o.addr)
 	}
 	return "ipvsadm " + o.options()
 }

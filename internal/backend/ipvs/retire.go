@@ -1,6 +1,7 @@
 package ipvs
 
 import (
+	"cmp"
 	"context"
 	"net/netip"
 	"slices"
@@ -16,8 +17,9 @@ type reply struct {
 
 // Retire has virtual servers go as fast as their connections allow, when another mode has taken over. None gets new ones
 // any more: those come by the other mode's rules, which translate a packet before it is for this node. What is
-// established goes on. It tells how many virtual servers are left, and has to be called again until there are none; so
-// does a process that finds some when it starts in another mode. The device goes last. The rules are let alone.
+// established goes on. It tells how many virtual servers are left, or addresses that connections of the node speak from, and
+// has to be called again until there are none; so does a process that finds some when it starts in another mode. The rules
+// are let alone.
 func (b *Backend) Retire(ctx context.Context) (left int, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -27,19 +29,38 @@ func (b *Backend) Retire(ctx context.Context) (left int, err error) {
 		return 0, err
 	}
 	defer func() { b.known = nil }()
+	if err = b.standIn(); err == nil {
+		err = b.retireServers()
+	}
+	if err == nil {
+		err = b.retireAddresses()
+	}
+	return cmp.Or(len(b.known.ours()), len(b.known.standIns)), err
+}
+
+// retireServers takes away what has no connections.
+func (b *Backend) retireServers() error {
 	replies := map[reply]traffic{}
 	for _, s := range b.known.ours() {
 		if err := b.retire(s, replies); err != nil {
-			return len(b.known.ours()), err
+			return err
 		}
 	}
 	b.replies = replies
-	if left = len(b.known.ours()); left > 0 {
+	return nil
+}
+
+// retireAddresses takes away the addresses that have no virtual servers any more, and the device when there are none.
+func (b *Backend) retireAddresses() (err error) {
+	if len(b.known.ours()) > 0 {
 		_, err = b.removeAddresses()
 	} else {
 		_, err = b.removeDevice()
 	}
-	return left, err
+	if err != nil {
+		return err
+	}
+	return b.dismissStandIns()
 }
 
 // retire takes away what has no connections of one virtual server.

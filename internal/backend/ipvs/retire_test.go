@@ -26,10 +26,10 @@ func TestRetire(t *testing.T) {
 		}
 	}
 	retire(1)
-	w.want("-t 10.96.0.10:80 -s rr", "-t 10.96.0.10:80 -r 10.244.1.5:8080 -w 0", "-t 10.96.0.10:80 -r 10.244.1.6:8080 -w 0", "10.96.0.10/32")
+	w.want("-t 10.96.0.10:80 -s rr", "-t 10.96.0.10:80 -r 10.244.1.5:8080 -w 0", "-t 10.96.0.10:80 -r 10.244.1.6:8080 -w 0", "local 10.96.0.10 src 192.168.10.11")
 	w.restart()
 	retire(1)
-	w.want("-t 10.96.0.10:80 -s rr", "-t 10.96.0.10:80 -r 10.244.1.6:8080 -w 0", "10.96.0.10/32")
+	w.want("-t 10.96.0.10:80 -s rr", "-t 10.96.0.10:80 -r 10.244.1.6:8080 -w 0", "local 10.96.0.10 src 192.168.10.11")
 	w.connect("10.244.1.6:8080", 0)
 	for range 2 {
 		retire(0)
@@ -61,7 +61,7 @@ func TestRetireUDP(t *testing.T) {
 	if _, err := w.backend.Retire(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	w.want("-u 10.96.0.10:80 -s rr", "-u 10.96.0.10:80 -r 10.244.1.5:8080 -w 0", "10.96.0.10/32")
+	w.want("-u 10.96.0.10:80 -s rr", "-u 10.96.0.10:80 -r 10.244.1.5:8080 -w 0", "local 10.96.0.10 src 192.168.10.11")
 }
 
 // TestLeftoversLoadNothing: a kernel that has no virtual servers is not made to have them.

@@ -60,6 +60,7 @@ func (w *rig) restart() {
 		Device:   func() (Device, error) { return device{w.kernel}, nil },
 		Loaded:   func() bool { return true },
 		Sysctl:   settings{w.kernel, nil},
+		Sources:  func() (map[netip.Addr]bool, error) { return w.speak, nil },
 		Warn:     func(err error) { w.warned = append(w.warned, err) },
 		Fallback: func(_ plan.PortID, err error) { w.fallback = append(w.fallback, err) },
 	})

@@ -15,10 +15,12 @@ type state struct {
 	// device is set if there is one, and addrs are its addresses.
 	device bool
 	addrs  map[netip.Addr]struct{}
+	// standIns are addresses that local routes stand in for.
+	standIns map[netip.Addr]struct{}
 }
 
 func newState() *state {
-	return &state{servers: map[Server]*held{}, at: map[netip.Addr]int{}, addrs: map[netip.Addr]struct{}{}}
+	return &state{servers: map[Server]*held{}, at: map[netip.Addr]int{}, addrs: map[netip.Addr]struct{}{}, standIns: map[netip.Addr]struct{}{}}
 }
 
 // held is a virtual server of the kernel.
@@ -80,8 +82,9 @@ func (s *state) claim(excluded []netip.Prefix, first bool) {
 	inherits := first && s.device && !s.isSigned()
 	for at, h := range s.servers {
 		_, bound := s.addrs[at.Addr]
+		_, was := s.standIns[at.Addr]
 		nodePort := inherits && at.Mark == 0 && at.Port >= firstNodePort && at.Port <= lastNodePort && !h.elsewise()
-		h.ours = h.signed || (bound || nodePort) && !isExcluded(at, excluded)
+		h.ours = h.signed || (bound || was || nodePort) && !isExcluded(at, excluded)
 	}
 }
 

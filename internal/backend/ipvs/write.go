@@ -75,7 +75,10 @@ func (a *run) writeRest(ctx context.Context, d *delta) error {
 			addrs = append(addrs, operation{verb: deleteAddress, addr: addr})
 		}
 	}
-	return a.write(ctx, addrs)
+	if err := a.write(ctx, addrs); err != nil {
+		return err
+	}
+	return a.dismissStandIns()
 }
 
 // keeps reports whether the device keeps an address, or does not have it: also where nobody wants it, as long as there
@@ -221,6 +224,14 @@ func (b *Backend) doDevice(o operation) (err error) {
 	case deleteAddress:
 		if err = b.device.DeleteAddress(DeviceName, prefixOf(o.addr)); err == nil {
 			delete(b.known.addrs, o.addr)
+		}
+	case addStandIn:
+		if err = b.device.AddStandIn(o.addr, o.source); err == nil {
+			b.known.standIns[o.addr] = struct{}{}
+		}
+	case deleteStandIn:
+		if err = b.device.DeleteStandIn(o.addr); err == nil {
+			delete(b.known.standIns, o.addr)
 		}
 	default:
 		if err = b.device.Delete(DeviceName); err == nil {

@@ -1,6 +1,7 @@
 package conntrack
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -66,25 +67,41 @@ func Open() (*Conn, error) {
 func (c *Conn) Close() error { return errors.Join(c.conn.Close(), c.single.Close()) }
 
 // UDP returns the UDP flows of both families.
-func (c *Conn) UDP() ([]Flow, error) {
-	var flows []Flow
-	var incomplete error
+func (c *Conn) UDP() (flows []Flow, err error) {
+	err = c.each(func(f *conntrack.Flow) {
+		if f.TupleOrig.Proto.Protocol == unix.IPPROTO_UDP {
+			flows = append(flows, fromKernel(*f))
+		}
+	})
+	if err != nil {
+		err = fmt.Errorf("list UDP flows: %w", err)
+	}
+	return flows, err
+}
+
+// Sources returns the addresses that flows of all protocols were begun from.
+func (c *Conn) Sources() (addrs map[netip.Addr]bool, err error) {
+	addrs = map[netip.Addr]bool{}
+	err = c.each(func(f *conntrack.Flow) { addrs[f.TupleOrig.IP.SourceAddress] = true })
+	if err != nil {
+		err = fmt.Errorf("list the sources of flows: %w", err)
+	}
+	return addrs, err
+}
+
+// each calls yield for the flows of both families.
+func (c *Conn) each(yield func(*conntrack.Flow)) (err error) {
 	for _, family := range []netfilter.ProtoFamily{netfilter.ProtoIPv4, netfilter.ProtoIPv6} {
-		all, err := c.dump(family)
-		if err != nil && !errors.Is(err, ErrInterrupted) {
-			return nil, fmt.Errorf("list UDP flows: %w", err)
+		all, dumpErr := c.dump(family)
+		if dumpErr != nil && !errors.Is(dumpErr, ErrInterrupted) {
+			return dumpErr
 		}
-		incomplete = errors.Join(incomplete, err)
-		for _, f := range all {
-			if f.TupleOrig.Proto.Protocol == unix.IPPROTO_UDP {
-				flows = append(flows, fromKernel(f))
-			}
+		err = cmp.Or(err, dumpErr)
+		for i := range all {
+			yield(&all[i])
 		}
 	}
-	if incomplete != nil {
-		return flows, fmt.Errorf("list UDP flows: %w", ErrInterrupted)
-	}
-	return flows, nil
+	return err
 }
 
 // dump lists the flows of a family, and again when the kernel says that it was interrupted. The kernel filters by

@@ -1,6 +1,7 @@
 package conntrack_test
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"testing"
@@ -32,6 +33,10 @@ func TestListAndDelete(t *testing.T) {
 	want := []conntrack.Flow{translated, unanswered}
 	if diff := cmp.Diff(want, flows, cmpopts.EquateComparable(netip.AddrPort{})); diff != "" {
 		t.Fatalf("flows (-want +got):\n%s", diff)
+	}
+	sources := map[netip.Addr]bool{netip.MustParseAddr("10.0.0.9"): true, netip.MustParseAddr("fd00::9"): true}
+	if got, err := conn.Sources(); err != nil || !maps.Equal(got, sources) {
+		t.Errorf("sources %v, %v, want %v", got, err, sources)
 	}
 	for i, wantDeleted := range []int{1, 0} { // the second time it is gone, which is success
 		if n, err := conn.Delete(flows[:1]); n != wantDeleted || err != nil {
