@@ -12,13 +12,14 @@ import (
 	"sluice/internal/cli"
 	"sluice/internal/lab"
 	"sluice/internal/plan"
+	"sluice/internal/testkit/await"
 	"sluice/internal/testkit/daemon"
 	"sluice/internal/testkit/flow"
 	"sluice/internal/testkit/scenario"
 )
 
-// limit is how long anything may take to come true; a test that passes never waits for it.
-const limit = 30 * time.Second
+// limit is how long a connection may take.
+const limit = await.Limit
 
 func TestMain(m *testing.M) { daemon.Main(m, cli.Main) }
 
@@ -104,13 +105,7 @@ func (st *stage) section(name string, n int) string {
 // eventually tries until f is content.
 func (st *stage) eventually(f func() error) {
 	st.Helper()
-	var err error
-	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if err = f(); err == nil {
-			return
-		}
-	}
-	st.Errorf("after %s: %v", limit, err)
+	await.Until(st, 50*time.Millisecond, f)
 }
 
 // quiet fails if the daemon complained.

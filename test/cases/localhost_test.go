@@ -13,6 +13,7 @@ import (
 	"sluice/internal/lab"
 	"sluice/internal/model"
 	"sluice/internal/plan"
+	"sluice/internal/testkit/await"
 	"sluice/internal/testkit/daemon"
 	"sluice/internal/testkit/scenario"
 )
@@ -153,13 +154,7 @@ func (st *localhost) refused(to string, protocol model.Protocol) {
 
 func (st *localhost) eventually(f func() error) {
 	st.Helper()
-	var err error
-	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if err = f(); err == nil {
-			return
-		}
-	}
-	st.Fatalf("after %s: %v", limit, err)
+	await.Until(st, 20*time.Millisecond, f)
 }
 
 func (st *localhost) served() {

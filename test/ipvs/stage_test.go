@@ -15,13 +15,14 @@ import (
 	"sluice/internal/lab"
 	"sluice/internal/model"
 	"sluice/internal/plan"
+	"sluice/internal/testkit/await"
 	"sluice/internal/testkit/daemon"
 	"sluice/internal/testkit/nstest"
 	"sluice/internal/testkit/scenario"
 )
 
-// limit is how long anything may take to come true; a test that passes never waits for it.
-const limit = 60 * time.Second
+// limit is how long a connection may take.
+const limit = await.Limit
 
 // Ports that every pod serves.
 const (
@@ -171,11 +172,7 @@ func (st *stage) settle(flags ...string) {
 
 // sluice runs a verb on the node.
 func (st *stage) sluice(args ...string) (string, error) {
-	out, err := daemon.Command(st.lab.Node(), args...).CombinedOutput()
-	if err != nil {
-		err = fmt.Errorf("sluice %v: %w\n%s", args, err, out)
-	}
-	return string(out), err
+	return daemon.Run(st.lab.Node(), args...)
 }
 
 // spread opens connections to a Service, one after the other, and counts where they arrive.
@@ -230,13 +227,7 @@ func (st *stage) destination(s *service, endpoint netip.Addr) (d ipvs.FoundDesti
 // eventually tries until f is content.
 func (st *stage) eventually(f func() error) {
 	st.Helper()
-	var err error
-	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if err = f(); err == nil {
-			return
-		}
-	}
-	st.Fatalf("after %s: %v", limit, err)
+	await.Until(st, 10*time.Millisecond, f)
 }
 
 func (st *stage) must(err error) {

@@ -10,11 +10,12 @@ import (
 
 	"sluice/internal/cli"
 	"sluice/internal/kernel/iptexec"
+	"sluice/internal/testkit/await"
 	"sluice/internal/testkit/daemon"
 )
 
-// limit is how long anything may take to come true; a test that passes never waits for it.
-const limit = 60 * time.Second
+// limit is how long a connection may take.
+const limit = await.Limit
 
 // Kills in each mode, and after how many the state is looked at.
 const (
@@ -170,13 +171,7 @@ func (st *stage) eventually(f func() error) {
 // poll tries until f is content, with a pause between two tries.
 func (st *stage) poll(pause time.Duration, f func() error) {
 	st.Helper()
-	var err error
-	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(pause) {
-		if err = f(); err == nil {
-			return
-		}
-	}
-	st.Fatalf("after %s: %v", limit, err)
+	await.Until(st, pause, f)
 }
 
 func (st *stage) must(err error) {

@@ -84,11 +84,7 @@ func firstWrite(log string) (objects int, err error) {
 
 // sluice runs a verb on the node.
 func (st *stage) sluice(verb string, args ...string) (string, error) {
-	out, err := daemon.Command(st.lab.Node(), slices.Concat([]string{verb}, st.flags(), args)...).CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("sluice %s: %w\n%s", verb, err, out)
-	}
-	return string(out), nil
+	return daemon.Run(st.lab.Node(), slices.Concat([]string{verb}, st.flags(), args)...)
 }
 
 // follow sends one more datagram of a flow: it must arrive at an endpoint of now, wherever the flow went before.

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"sluice/internal/model"
+	"sluice/internal/testkit/await"
 )
 
 var seedFlag = flag.Uint64("seed", 0, "the seed of the only run of random edits; 0: several new ones")
@@ -100,14 +101,9 @@ func start(t *testing.T, c *Client) (r *receiver, stop func()) {
 	return r, stop
 }
 
-// eventually waits for something that takes no longer than a breath, on a machine that has other things to do.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("still not: %s", what)
-		}
-	}
+	await.True(t, time.Millisecond, what, is)
 }
 
 // troubles is what the fake server counts, and all that is to happen before TestNothingIsLost has shown anything.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -38,6 +39,15 @@ func Command(h *lab.Host, args ...string) *netns.Cmd {
 	cmd := h.Command(context.Background(), "/proc/self/exe", args...)
 	cmd.Env = append(os.Environ(), asSluice+"=1", "NO_COLOR=1")
 	return cmd
+}
+
+// Run runs a verb of sluice on a machine, and returns what it printed.
+func Run(h *lab.Host, args ...string) (string, error) {
+	out, err := Command(h, args...).CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("sluice %s: %w\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out), err
 }
 
 // Daemon is `sluice run`.
