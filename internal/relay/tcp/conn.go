@@ -194,6 +194,19 @@ func (w *way) closed() (is bool) {
 	return is || err != nil
 }
 
+// deserted reports whether a sender has gone by a reset while its receiver takes nothing, so that neither way would notice.
+func (c *conn) deserted() bool {
+	if c.left.Load() == 0 {
+		return false // there are no ways yet, or no more
+	}
+	for i := range c.ways {
+		if w := &c.ways[i]; w.stuck.Load() && w.closed() {
+			return true
+		}
+	}
+	return false
+}
+
 // close ends both connections: in order, or if something has failed with a reset.
 func (c *conn) close() {
 	c.mu.Lock()

@@ -43,14 +43,16 @@ func (s *stream) copy() (readErr, writeErr error) {
 }
 
 func (s *stream) sendBuffer(fd uintptr) bool {
-	if s.buffer == nil {
-		return true // it has waited
+	if s.buffer == nil { // it has waited
+		s.stuck.Store(false)
+		return true
 	}
 	if s.urgent {
 		s.put, s.err = splice.SendUrgent(fd, s.buffer[0])
 	} else {
 		s.put, s.err = splice.Send(fd, s.buffer[:s.got])
 	}
+	s.sticks()
 	return !s.waits()
 }
 

@@ -11,7 +11,8 @@
 //
 // What one side does, the other one sees: an urgent byte (MSG_OOB) as an urgent byte in its place, the end of a stream as
 // the end of that stream, a reset as a reset. A client for whom no endpoint can be reached is reset too, for it must not
-// take an empty answer for an answer.
+// take an empty answer for an answer. A reset is not waited with for a receiver that takes nothing: such connections are looked
+// at every few seconds.
 //
 // Invariants: the limit refuses what is new and never touches what is open. No single error ends a Listener. What was
 // accepted is either relayed or reset, and counted as one of them.

@@ -18,6 +18,7 @@ const (
 	DefaultDialTimeout = 5 * time.Second
 	DefaultDialTotal   = 20 * time.Second
 	DefaultPipes       = 256
+	DefaultLook        = 10 * time.Second
 )
 
 // share is how many times what is still free a Listener may have open. One alone gets share/(share+1) of all; however
@@ -39,6 +40,9 @@ type Config struct {
 	Pipes int
 	// DialTimeout bounds one attempt to reach an endpoint, DialTotal all of them for one connection. 0: the defaults.
 	DialTimeout, DialTotal time.Duration
+	// Look is how often senders are looked at whose receiver takes nothing: that they are gone is not told otherwise. 0: the
+	// default.
+	Look time.Duration
 	// Source is that of [hops.NewSet].
 	Source func(hops.Way) netip.AddrPort
 	// Total is the parent of all counters.
@@ -58,6 +62,7 @@ type Relay struct {
 	live    context.Context // ends when what is open is cut off
 	die     context.CancelFunc
 	running sync.WaitGroup // connections
+	looking sync.WaitGroup
 
 	mu    sync.Mutex
 	conns map[*conn]struct{}
@@ -75,6 +80,7 @@ func New(c Config) *Relay {
 		conns:  map[*conn]struct{}{},
 	}
 	r.live, r.die = context.WithCancel(context.Background())
+	r.looking.Go(r.keepLooking)
 	return r
 }
 
@@ -87,6 +93,9 @@ func (c *Config) defaults() {
 	}
 	if c.Pipes == 0 {
 		c.Pipes = DefaultPipes
+	}
+	if c.Look == 0 {
+		c.Look = DefaultLook
 	}
 }
 
@@ -110,8 +119,23 @@ func (r *Relay) Close() {
 	r.die()
 	r.cut(func(*conn) bool { return true })
 	r.running.Wait()
+	r.looking.Wait()
 	r.pipes.close()
 	r.spare.close()
+}
+
+// keepLooking ends connections that have been deserted.
+func (r *Relay) keepLooking() {
+	tick := time.NewTicker(r.config.Look)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			r.cut((*conn).deserted)
+		case <-r.live.Done():
+			return
+		}
+	}
 }
 
 // admit reserves a place for a connection of a Listener that has so many open, if there is one.

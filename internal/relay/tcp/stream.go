@@ -3,6 +3,7 @@ package tcp
 import (
 	"io"
 	"net"
+	"sync/atomic"
 	"syscall"
 
 	"sluice/internal/kernel/splice"
@@ -22,6 +23,7 @@ type stream struct {
 	got    int          // bytes that the source gave last; 0: its end
 	put    int          // bytes that the sink took last
 	err    error        // of the last attempt
+	stuck  atomic.Bool  // the sink takes nothing
 
 	// What the poller calls when a socket is ready, made once: made for each call, they would cost memory each time.
 	fill, drain, send, take func(fd uintptr) bool
@@ -120,7 +122,16 @@ func (s *stream) drainPipe(fd uintptr) bool {
 	if s.put == 0 && s.err == nil {
 		s.err = io.ErrShortWrite
 	}
-	return s.err != syscall.EAGAIN
+	return !s.sticks()
+}
+
+// sticks reports whether the sink took nothing, and has that known.
+func (s *stream) sticks() bool {
+	is := s.err == syscall.EAGAIN
+	if s.stuck.Load() != is { // so that it is seldom written
+		s.stuck.Store(is)
+	}
+	return is
 }
 
 // waits reports whether the last attempt has to be made again once the socket is ready, and if so holds nothing until

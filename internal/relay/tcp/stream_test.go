@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"syscall"
 	"testing"
 	"time"
@@ -178,6 +179,27 @@ func TestAnswerBeforeAResetIsDelivered(t *testing.T) {
 			if string(b) != "too large" || !errors.Is(err, syscall.ECONNRESET) {
 				t.Fatalf("got %q, %v; want the answer and a reset", b, err)
 			}
+		}
+	})
+}
+
+// A sender that is gone is not waited for, though the receiver takes nothing of what it has sent.
+func TestResetWhileTheReceiverDoesNotRead(t *testing.T) {
+	eachMode(t, func(t *testing.T, c tcp.Config) {
+		at, conns := handed(t)
+		c.Look = 10 * time.Millisecond
+		r := newRig(t, c, at)
+		client := r.dial(t)
+		server := <-conns
+		_ = client.SetWriteDeadline(time.Now().Add(time.Second)) // all that fits is on its way then
+		if _, err := io.Copy(client, endless{}); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatal(err)
+		}
+		_ = client.SetLinger(0)
+		_ = client.Close()
+		until(t, "it has ended", func() bool { return r.Counts().Ended == 1 })
+		if _, err := io.Copy(io.Discard, server); !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("the receiver sees %v, want a reset", err)
 		}
 	})
 }
