@@ -13,10 +13,10 @@ func newCleanup() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cleanup",
 		Short: "Remove every trace of Sluice from this kernel",
-		Long: `Cleanup removes what Sluice and kube-proxy leave, in every mode: the tables of nftables, and in both variants of iptables
-the chains and the jumps to them. It tells what it removed. Rules of others stay, and so does KUBE-FIREWALL where kubelet is
-at work, which shares it; elsewhere route_localnet, which node ports on localhost need, is set back to 0. It refuses to work
-while "sluice run" does. Connections that are open go on until they end.
+		Long: `Cleanup removes what Sluice and kube-proxy leave, in every mode: tables of nftables; in both variants of iptables, chains and
+the jumps to them; and virtual servers with their device and ipsets. It prints what it removed. Rules of others stay. So does
+KUBE-FIREWALL where kubelet is at work, which shares it; elsewhere route_localnet, which node ports on localhost need, is set
+back to 0. It refuses to work while "sluice run" does. Open connections go on, except those through virtual servers, which end.
 
 Virtual servers of others stay. Those at addresses of kube-ipvs0 are Sluice's or kube-proxy's, unless the configuration
 excludes them.

@@ -13,7 +13,7 @@ func newDiff() *cobra.Command {
 		Short: "Show what would change in this kernel",
 		Long: `Diff compares the rules that these manifests make with those in this kernel, which takes root, or with those in files
 that iptables-save and ip6tables-save wrote. It writes nothing. Lines with - would go, lines with + would come. In mode
-iptables, chains that are not of a Service proxy are shown where a jump to one that is would change.
+iptables, a chain of somebody else is shown if a jump from it to a chain of ours would change.
 
 Exit status: 0 nothing would change, 1 something would.`,
 		Example: `  sudo sluice diff --manifests /etc/sluice --cluster-cidr 10.244.0.0/16

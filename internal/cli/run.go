@@ -16,13 +16,13 @@ func newRun() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Keep this kernel as a cluster, or a folder of manifests, says",
-		Long: `Run makes the kernel's rules for the Services of a cluster and keeps them so. It is what runs on a node in the place of
-kube-proxy, and takes kube-proxy's flags and configuration file: it asks the API server that --kubeconfig names, or in a
-pod the one of its cluster. With --manifests there is no cluster, and Services come from files.
+		Long: `Run writes the kernel's rules for the Services of a cluster and keeps them up to date. It runs on a node in the place of
+kube-proxy, with kube-proxy's flags and configuration file. It asks the API server that --kubeconfig names, or in a pod the
+one of its cluster. With --manifests it needs no cluster, and reads Services from files.
 
-Objects, files and the configuration file may change at any time, and rules that somebody else removes come back. It takes
-root. Rules stay when it stops, so that connections go on; "sluice cleanup" removes them. Only one instance can run in a
-network namespace.
+Objects, manifests and the configuration file may change at any time, and rules that somebody else removes come back. It
+needs root. Rules stay when it stops, so that connections go on; "sluice cleanup" removes them. Only one instance can run in
+a network namespace.
 
 A flag that is given wins over the configuration file; kube-proxy itself ignores most flags beside --config. Flags
 of kube-proxy's that have no effect here are accepted and not listed.`,
