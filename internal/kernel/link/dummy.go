@@ -20,9 +20,15 @@ func (h *Handle) AddDummy(name string) error {
 	return nil
 }
 
-// AddressesOf returns the addresses of one interface. The error is ErrNotFound if there is no such interface.
+// ErrNotDummy occurs when an interface of the name is there that is no dummy: somebody else's.
+var ErrNotDummy = errors.New("the interface is no dummy")
+
+// AddressesOf returns the addresses of a dummy interface. The error is ErrNotFound if there is no interface of the name.
 func (h *Handle) AddressesOf(name string) (prefixes []netip.Prefix, err error) {
 	err = h.with(name, func(l netlink.Link) error {
+		if l.Type() != "dummy" {
+			return fmt.Errorf("%w but of type %s", ErrNotDummy, l.Type())
+		}
 		addrs, err := dump(func() ([]netlink.Addr, error) { return h.nl.AddrList(l, netlink.FAMILY_ALL) })
 		for _, a := range addrs {
 			prefixes = append(prefixes, toPrefix(a.IPNet))

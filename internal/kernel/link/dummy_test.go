@@ -57,3 +57,12 @@ func TestDummy(t *testing.T) {
 	}
 	must(t, h.Delete("svc0"))
 }
+
+// An interface of another kind that has the name is told apart.
+func TestNotDummy(t *testing.T) {
+	nstest.Require(t)
+	h, _ := newHandle(t)
+	if _, err := h.AddressesOf("lo"); !errors.Is(err, link.ErrNotDummy) {
+		t.Errorf("error %v, want %v", err, link.ErrNotDummy)
+	}
+}
