@@ -130,6 +130,32 @@ func TestWatchAddresses(t *testing.T) {
 	must(t, <-ended)
 }
 
+// Changes of one interface are told, also that it goes with its addresses and comes anew.
+func TestWatchAddressesOf(t *testing.T) {
+	nstest.Require(t)
+	h, _ := newHandle(t)
+	must(t, h.AddBridge("br0"))
+	ctx, cancel := context.WithCancel(context.Background())
+	changes, ended := make(chan struct{}), make(chan error, 1)
+	go func() { ended <- h.WatchAddressesOf(ctx, "br1", func() { changes <- struct{}{} }) }()
+	<-changes // the first call: subscribed
+	must(t, h.AddAddress("br0", netip.MustParsePrefix("192.0.2.1/24")))
+	select {
+	case <-changes:
+		t.Error("a change of br0 is told")
+	case <-time.After(100 * time.Millisecond):
+	}
+	for range 2 {
+		must(t, h.AddBridge("br1"))
+		must(t, h.AddAddress("br1", netip.MustParsePrefix("192.0.2.9/32")))
+		<-changes
+		must(t, h.Delete("br1"))
+		<-changes
+	}
+	cancel()
+	must(t, <-ended)
+}
+
 // Whoever reads all addresses at each call knows all of them in the end, of which there are far fewer than changes.
 func TestWatchManyAddresses(t *testing.T) {
 	nstest.Require(t)

@@ -29,6 +29,31 @@ func (h *Handle) WatchAddresses(ctx context.Context, but string, changed func())
 	return w.run(ctx, changed)
 }
 
+// WatchAddressesOf is WatchAddresses of one interface alone, which may come and go.
+func (h *Handle) WatchAddressesOf(ctx context.Context, name string, changed func()) error {
+	w := watch{subscribe: h.subscribe, counts: h.is(name), bell: make(chan struct{}, 1)}
+	return w.run(ctx, changed)
+}
+
+// is reports whether the index of an interface is that of the one of a name. It goes by what it has met where there is no
+// interface any more, as when addresses go because their interface does.
+func (h *Handle) is(name string) func(index int) bool {
+	known := 0
+	if l, err := h.nl.LinkByName(name); err == nil {
+		known = l.Attrs().Index
+	}
+	return func(index int) bool {
+		l, err := h.nl.LinkByIndex(index)
+		if err != nil {
+			return index == known
+		}
+		if l.Attrs().Name == name {
+			known = index
+		}
+		return index == known
+	}
+}
+
 // isNot reports of the index of an interface whether its name is another one. It asks the kernel until it has met that
 // name.
 func (h *Handle) isNot(name string) func(index int) bool {
