@@ -16,11 +16,20 @@ import (
 	"sluice/internal/plan"
 )
 
-// Inside one machine every answer comes at once. One second more, and TCP has tried again, should the answer be lost.
+// Inside one machine every answer comes at once, unless the machine is busy.
 const (
-	defaultTimeout    = 500 * time.Millisecond
-	defaultTimeoutTCP = 1500 * time.Millisecond
+	defaultTimeout    = 3 * time.Second
+	defaultTimeoutTCP = 10 * time.Second
 )
+
+// Silence is how long to wait for an answer where none is to come. It leaves TCP the time to try again, should the answer
+// be lost.
+func Silence(p model.Protocol) time.Duration {
+	if p == model.TCP {
+		return 1500 * time.Millisecond
+	}
+	return 500 * time.Millisecond
+}
 
 // Dial is one new connection.
 type Dial struct {
@@ -31,7 +40,8 @@ type Dial struct {
 	FromPort uint16
 	To       netip.AddrPort
 	Protocol model.Protocol
-	// Timeout is how long silence lasts until it counts as a drop; 0 is 1.5 s for TCP and 0.5 s for others.
+	// Timeout is how long silence lasts until it counts as a drop; 0 is so long that an answer comes on a busy machine,
+	// too. Where none is to come, see [Silence].
 	Timeout time.Duration
 }
 

@@ -105,6 +105,9 @@ func (s side) flows(pod netip.AddrPort) (all []flow) {
 }
 
 func (f flow) check(t *testing.T, l *lab.Lab) {
+	if f.want.Action == plan.Drop {
+		f.Timeout = lab.Silence(f.Protocol)
+	}
 	got, err := l.Host(f.host).Dial(f.Dial)
 	if err != nil {
 		t.Error(err)

@@ -134,6 +134,9 @@ func TestRefusalsForIPVS(t *testing.T) {
 		if tt.from != "" {
 			d.From = netip.MustParseAddr(tt.from)
 		}
+		if tt.want == plan.Drop {
+			d.Timeout = lab.Silence(tt.protocol)
+		}
 		wg.Go(func() {
 			got, err := l.Host(tt.host).Dial(d)
 			for range 5 { // the kernel limits how many ICMP errors a client gets

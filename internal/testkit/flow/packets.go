@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"math"
 	"net/netip"
 	"slices"
 	"sync"
@@ -16,10 +17,10 @@ const (
 	// silence is how long a packet that must be lost is waited for: answers inside one machine take less than 1 ms.
 	silence = 400 * time.Millisecond
 	// patience is for all others; a busy machine may be late.
-	patience = 3 * time.Second
-	// triesPerTarget bounds how often a client connects until it has met every endpoint. That it misses one of two by
-	// chance then has a probability of 2 to the power of -79.
-	triesPerTarget = 40
+	patience = 10 * time.Second
+	// mostWaits bounds how often a client connects until it has met every endpoint, in multiples of how often it has to
+	// for the rarest on average. That it misses that one by chance has a probability of e to the power of -40.
+	mostWaits = 40
 )
 
 // Apply makes the kernel of the lab's node hold a plan.
@@ -92,7 +93,7 @@ func (w *byPackets) keeps(f Flow) bool {
 // fate than the wanted one is the answer.
 func (w *byPackets) connect(client *lab.Host, d lab.Dial, f Flow, targets int) (Outcome, error) {
 	got := Outcome{}
-	for i := range max(1, triesPerTarget*targets) {
+	for i := range tries(f.Want.Targets) {
 		o, err := client.Dial(d)
 		if err != nil {
 			return got, err
@@ -111,6 +112,15 @@ func (w *byPackets) connect(client *lab.Host, d lab.Dial, f Flow, targets int) (
 		}
 	}
 	return got, nil
+}
+
+// tries is how often to connect, at most, until each of these was met.
+func tries(targets []Target) int {
+	rarest := 1.0
+	for _, t := range targets {
+		rarest = min(rarest, t.Share)
+	}
+	return int(math.Ceil(mostWaits / rarest))
 }
 
 // outcome reads what a client met. Where it came to the very address it asked for, nothing was done to it.

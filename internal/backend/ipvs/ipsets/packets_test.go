@@ -176,10 +176,10 @@ func dial(t *testing.T, l *lab.Lab, flows []flow) {
 }
 
 // patience is how long to wait for what is wanted: an answer comes sooner or later, also on a machine that is busy. Silence
-// has to be waited for; 0 is the lab's own time for it.
+// has to be waited for.
 func patience(want plan.Action) time.Duration {
 	if want == plan.Drop {
-		return 0
+		return lab.Silence(model.TCP)
 	}
 	return 20 * time.Second
 }
