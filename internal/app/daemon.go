@@ -17,7 +17,6 @@ import (
 	"sluice/internal/kernel/instance"
 	"sluice/internal/kernel/link"
 	"sluice/internal/metrics"
-	"sluice/internal/model"
 	"sluice/internal/plan"
 	"sluice/internal/reconcile"
 	"sluice/internal/relay/localhost"
@@ -161,10 +160,7 @@ func (d *daemon) start(ctx context.Context) (err error) {
 
 func (d *daemon) run(ctx context.Context, first *engine, planner *plan.Planner) error {
 	answers := health.NewProxy(d.board.health, d.source.eligible, d.metrics.Answered)
-	d.checks = health.New(answers.Healthy, d.Log.Logger)
-	d.checks.Tell = func(service model.Name, reason, note string) {
-		d.source.tell(event{service: service, warning: true, reason: reason, action: "Listen", note: note})
-	}
+	d.checks = d.newChecks(answers.Healthy)
 	d.local = d.newLocalhost()
 	d.ports = d.newPorts(answers)
 	d.board.planned(planner.Plan(), plan.Changes{})
