@@ -9,7 +9,6 @@ import (
 	"golang.org/x/term"
 
 	"sluice/internal/app"
-	"sluice/internal/config"
 	"sluice/internal/lab/demo"
 )
 
@@ -21,24 +20,25 @@ func newDemo() *cobra.Command {
 		Short: "Show Services at work in a throw-away cluster",
 		Long: `Demo makes a small cluster of network namespaces, runs the real daemon on its node, and tells what happens: how
 connections spread, which rules a packet meets, what comes of a pod that fails and of rules that somebody deletes, and
-what a kill -9 does to connections. It needs no root, and in mode nftables no other program, and leaves the machine as it
-was.
+what a kill -9 does to connections. It leaves the machine as it was.
 
-Exit status: 0 if everything was as it should be.`,
+It needs no root, and no other program except in mode iptables, or where the kernel has no nf_tables. Mode ipvs needs a
+kernel with ip_vs, and root before Linux 6.10.
+
+Exit status: 0 if everything was as it should be; 1 if not, or if this kernel cannot do the mode.`,
 		Example: `  sluice demo
-  sluice demo --mode iptables
+  sluice demo --mode userspace
   sluice demo --keep`,
 		Args: none,
 	}
-	o.Choose = app.ChooseMode
-	modes := []string{config.ModeNFTables, config.ModeIPTables}
-	cmd.Flags().StringVar(&o.Mode, "mode", "", "how the daemon does its work: nftables or iptables (default: nftables where the kernel can do it)")
-	complete(cmd, "mode", modes)
+	o.Choose, o.Try = app.ChooseMode, app.TryMode
+	cmd.Flags().StringVar(&o.Mode, "mode", "", "how the daemon does its work: "+choice(ruleModes)+"; default: nftables where the kernel can, else iptables")
+	complete(cmd, "mode", ruleModes)
 	cmd.Flags().BoolVar(&o.Keep, "keep", false, "leave everything running after the story, until Ctrl-C")
 	cmd.Flags().BoolVar(&noColor, "no-color", false, "print without colours")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if o.Mode != "" && !slices.Contains(modes, o.Mode) {
-			return app.WrongInput(fmt.Errorf("--mode: %q: want nftables or iptables", o.Mode))
+		if o.Mode != "" && !slices.Contains(ruleModes, o.Mode) {
+			return app.WrongInput(fmt.Errorf("--mode: %q: want %s", o.Mode, choice(ruleModes)))
 		}
 		o.Out = cmd.OutOrStdout()
 		out, ok := o.Out.(*os.File)

@@ -74,7 +74,7 @@ func addFormat(cmd *cobra.Command, more ...app.Format) *app.Format {
 	for _, is := range append(append([]app.Format{app.Text}, more...), app.JSON, app.YAML) {
 		f.allowed = append(f.allowed, string(is))
 	}
-	cmd.Flags().VarP(f, "output", "o", "how to print: "+f.list())
+	cmd.Flags().VarP(f, "output", "o", "how to print: "+choice(f.allowed))
 	complete(cmd, "output", f.allowed)
 	return &f.is
 }
@@ -84,9 +84,10 @@ func complete(cmd *cobra.Command, flag string, words []string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 }
 
-func (f *format) list() string {
-	last := len(f.allowed) - 1
-	return strings.Join(f.allowed[:last], ", ") + " or " + f.allowed[last]
+// choice names words of which one is wanted.
+func choice(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // String is the value of the flag.
@@ -98,7 +99,7 @@ func (f *format) Type() string { return "format" }
 // Set takes a format that is allowed.
 func (f *format) Set(s string) error {
 	if !slices.Contains(f.allowed, s) {
-		return fmt.Errorf("want %s", f.list())
+		return fmt.Errorf("want %s", choice(f.allowed))
 	}
 	f.is = app.Format(s)
 	return nil

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"sluice/internal/lab"
@@ -87,7 +85,7 @@ func (s *story) makePods() error {
 func (s *story) begin(ctx context.Context) error {
 	s.say("On %s, this program runs once more, as the daemon:", nodeName)
 	s.print("")
-	s.command(filepath.Base(s.Self) + " " + strings.Join(s.runFlags(), " "))
+	s.command(s.runCommand())
 	s.print("")
 	start := time.Now()
 	if err := s.startDaemon(); err != nil {

@@ -17,6 +17,7 @@ import (
 // daemon is `sluice run` on the node.
 type daemon struct {
 	cmd  *netns.Cmd
+	log  string        // the path of what it says
 	done chan struct{} // closed when it has ended
 }
 
@@ -30,15 +31,20 @@ func (s *story) runFlags() []string {
 	return slices.Concat([]string{"run"}, s.planFlags(), s.rules.flags())
 }
 
+// runCommand is the daemon's command line.
+func (s *story) runCommand(more ...string) string {
+	return strings.Join(slices.Concat([]string{filepath.Base(s.Self)}, s.runFlags(), more), " ")
+}
+
 // startDaemon starts the daemon on the node. It lives until the story ends it, or this process dies.
-func (s *story) startDaemon() error {
-	log, err := os.Create(filepath.Join(s.dir, "daemon.log"))
+func (s *story) startDaemon(more ...string) error {
+	log, err := os.CreateTemp(s.dir, "daemon.*.log")
 	if err != nil {
 		return err
 	}
 	// With --v=2 it also tells of writes that it need not make.
-	cmd := s.node.Command(context.Background(), s.Self, append(s.runFlags(), "--v=2")...)
-	d := &daemon{cmd: cmd, done: make(chan struct{})}
+	cmd := s.node.Command(context.Background(), s.Self, slices.Concat(s.runFlags(), more, []string{"--v=2"})...)
+	d := &daemon{cmd: cmd, log: log.Name(), done: make(chan struct{})}
 	d.cmd.Stdout, d.cmd.Stderr = log, log
 	if err := d.cmd.Start(); err != nil {
 		_ = log.Close()
@@ -73,7 +79,7 @@ func (d *daemon) running() bool {
 
 // log is what the daemon has said since it was started.
 func (s *story) log() (string, error) {
-	text, err := os.ReadFile(filepath.Join(s.dir, "daemon.log"))
+	text, err := os.ReadFile(s.daemon.log)
 	return string(text), err
 }
 

@@ -17,16 +17,11 @@ func (s *story) restart(ctx context.Context) error {
 	if err := s.startDaemon(); err != nil {
 		return err
 	}
-	changed := -1
-	done, err := eventually(ctx, func() (bool, error) {
-		log, err := s.log()
-		changed = written(log)
-		return changed >= 0 || !s.daemon.running(), err
-	})
+	changed, err := s.firstWrite(ctx)
 	if err != nil {
 		return err
 	}
-	s.check(done && changed == 0, "it compared the kernel with the manifests and says that it changed %d objects", changed)
+	s.check(changed == 0, "it compared the kernel with the manifests and says that it changed %d objects", changed)
 
 	after, now, err := s.rules.state(ctx)
 	if err != nil {
@@ -36,7 +31,27 @@ func (s *story) restart(ctx context.Context) error {
 	if generation != 0 {
 		s.check(generation == now, "the kernel's generation of rules is still %d: there was no write at all", now)
 	}
+	if s.proxied() {
+		return s.servesAgain()
+	}
 	return nil
+}
+
+// servesAgain checks that the daemon listens where the rules lead.
+func (s *story) servesAgain() error {
+	tally, err := s.shell.Spread(tcp(mysqlAddress), connections)
+	s.check(allForwarded(tally), "it listens where it listened before: %d connections, none failed", tally.Total)
+	return err
+}
+
+// firstWrite waits for the daemon's first write to the kernel, and returns how much that changed; -1: there was none.
+func (s *story) firstWrite(ctx context.Context) (changed int, err error) {
+	_, err = eventually(ctx, func() (bool, error) {
+		log, err := s.log()
+		changed = written(log)
+		return changed >= 0 || !s.daemon.running(), err
+	})
+	return changed, err
 }
 
 // cleanUp stops the daemon, which leaves the rules, and then removes them.
@@ -48,11 +63,9 @@ func (s *story) cleanUp(ctx context.Context) error {
 	if err := s.daemon.end(syscall.SIGTERM); err != nil {
 		return err
 	}
-	tally, err := s.shell.Spread(tcp(mysqlAddress), connections)
-	if err != nil {
+	if err := s.stopped(); err != nil {
 		return err
 	}
-	s.check(allForwarded(tally), "the daemon stopped, and its rules stayed: %d connections, none failed", tally.Total)
 	s.print("")
 	s.command("sluice cleanup")
 	if _, err := s.sluice(ctx, "cleanup"); err != nil {
@@ -65,6 +78,17 @@ func (s *story) cleanUp(ctx context.Context) error {
 	s.check(left == "", "the kernel of %s has nothing of Sluice any more", nodeName)
 	s.quote(left)
 	return s.unreachable()
+}
+
+// stopped checks what becomes of clients when the daemon has ended in order.
+func (s *story) stopped() error {
+	if s.proxied() {
+		s.say("The daemon stopped, and its rules stayed:")
+		return s.refused()
+	}
+	tally, err := s.shell.Spread(tcp(mysqlAddress), connections)
+	s.check(allForwarded(tally), "the daemon stopped, and its rules stayed: %d connections, none failed", tally.Total)
+	return err
 }
 
 // waitWithDoorsOpen tells how to enter each machine and waits for the end.

@@ -36,7 +36,11 @@ func (r *iptablesRules) explain(ctx context.Context) error {
 	r.print("")
 	r.quote(about(saved, "default/registry:ssh"))
 	r.print("")
-	r.say("And for mysql-service, where a draw decides between two pods:")
+	if r.proxied() {
+		r.say("And for mysql-service:")
+	} else {
+		r.say("And for mysql-service, where a draw decides between two pods:")
+	}
 	r.print("")
 	r.quote(about(saved, "default/mysql-service"))
 	r.print("")

@@ -45,9 +45,14 @@ const theKernelTells = "the kernel tells it what others do"
 
 // The modes, as --mode has them.
 const (
-	modeNFTables = "nftables"
-	modeIPTables = "iptables"
+	modeNFTables  = "nftables"
+	modeIPTables  = "iptables"
+	modeIPVS      = "ipvs"
+	modeUserspace = "userspace"
 )
+
+// proxied is set where connections end at the daemon, which opens others to pods.
+func (s *story) proxied() bool { return s.Mode == modeUserspace }
 
 // rulesOf are the rules of a mode.
 func (s *story) rulesOf(ctx context.Context, mode string) (rules, error) {
@@ -57,8 +62,28 @@ func (s *story) rulesOf(ctx context.Context, mode string) (rules, error) {
 	case modeIPTables:
 		tools, err := iptexec.Choose(ctx, "")
 		return &iptablesRules{s, tools}, err
+	case modeIPVS:
+		beside, err := s.rulesOf(ctx, s.Choose(ctx))
+		return &ipvsRules{beside, s}, err
+	case modeUserspace:
+		lead, err := s.rulesOf(ctx, s.Choose(ctx))
+		return &userspaceRules{lead, s}, err
 	}
-	return nil, fmt.Errorf("mode %q: the demo tells of modes nftables and iptables", mode)
+	return nil, fmt.Errorf("mode %q: the demo tells of modes nftables, iptables, ipvs and userspace", mode)
+}
+
+// render is what `sluice render` prints for the Services.
+func (s *story) render(ctx context.Context) (string, error) {
+	return s.sluice(ctx, append([]string{"render"}, s.planFlags()...)...)
+}
+
+// compare checks that the kernel has what the manifests make, and nothing else.
+func (s *story) compare(ctx context.Context) {
+	_, differs := s.sluice(ctx, append([]string{"diff"}, s.planFlags()...)...)
+	s.check(differs == nil, "sluice diff reads all of it back from the kernel, and finds that nothing else is there")
+	if differs != nil {
+		s.quote(differs.Error())
+	}
 }
 
 // explain shows the rules and the way of a packet through them.
@@ -104,6 +129,6 @@ func (s *story) trace(ctx context.Context) error {
 		e := verdict.Endpoints[i]
 		ok = e.Address == pods[i].endpoint().String() && e.Probability == 0.5 && e.Masquerade
 	}
-	s.check(ok, "it ends where the connections above ended: at both pods alike, masqueraded")
+	s.check(ok, "it ends where the connections above ended: at both pods alike, with the node's address")
 	return nil
 }

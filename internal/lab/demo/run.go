@@ -15,10 +15,12 @@ import (
 
 // Options are what the reader may choose.
 type Options struct {
-	// Mode is how the daemon does its work: "nftables" or "iptables". If it is empty, Choose says what this kernel can
-	// do.
+	// Mode is how the daemon does its work: "nftables", "iptables", "ipvs" or "userspace". If it is empty, Choose says
+	// what this kernel can do; the last two do it with the help of what Choose says.
 	Mode   string
 	Choose func(context.Context) (mode string)
+	// Try tells why the daemon cannot start in a mode here; nil: nobody knows before it does.
+	Try func(ctx context.Context, mode string) error
 	// Keep leaves everything running after the story, until a signal ends it.
 	Keep  bool
 	Color bool
@@ -31,7 +33,7 @@ type Options struct {
 var ErrFailed = errors.New("not everything in the demo was as it should be")
 
 // limit is how long the story may take, in case something hangs.
-const limit = 2 * time.Minute
+const limit = 5 * time.Minute
 
 // Run tells the story. It runs this program again, with the same arguments, in namespaces of its own, and there Run is
 // called once more and does the work; so the caller does nothing before it that must not happen twice. The status is

@@ -29,8 +29,8 @@ func (s *story) spread(context.Context) error {
 		pods []*pod
 		seen string // whom the pods should see as their client
 	}{
-		{s.shell, registryAddress, "registry's cluster IP", s.behind("registry"), shellAddress},
-		{s.shell, mysqlAddress, "mysql-service's cluster IP", s.behind("mysql-service"), shellAddress},
+		{s.shell, registryAddress, "registry's cluster IP", s.behind("registry"), s.unlessProxied(shellAddress)},
+		{s.shell, mysqlAddress, "mysql-service's cluster IP", s.behind("mysql-service"), s.unlessProxied(shellAddress)},
 		{s.node, mysqlAddress, "the same", s.behind("mysql-service"), nodeAddress},
 		{s.client, mysqlNodePort, "mysql-service's node port", s.behind("mysql-service"), nodeAddress},
 		{s.shell, mysqlNodePort, "the same", s.behind("mysql-service"), nodeAddress},
@@ -70,6 +70,14 @@ func (s *story) hairpin() error {
 	s.say("its own address, or it would answer itself past the node:")
 	s.check(reached > 0 && masqueraded == reached, "%s saw the node as its client %d times", p.name, masqueraded)
 	return nil
+}
+
+// unlessProxied is the address of a client as pods see it where nothing has to be masqueraded.
+func (s *story) unlessProxied(client string) string {
+	if s.proxied() {
+		return nodeAddress
+	}
+	return client
 }
 
 // behind are the pods of a Service.
@@ -115,6 +123,8 @@ func onlySeen(t lab.Tally, client string) bool {
 // whose says in words whom the pods saw.
 func (s *story) whose(seen string, from *lab.Host) string {
 	switch {
+	case s.proxied() && from != s.node:
+		return seen + ", the node, whose proxy connects to them"
 	case seen == nodeAddress && from != s.node:
 		return seen + ", the node: it was masqueraded, so that answers come back this way"
 	case seen == nodeAddress:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -36,6 +37,11 @@ func newStory(ctx context.Context, o Options) (*story, error) {
 	if s.rules, err = s.rulesOf(ctx, o.Mode); err != nil {
 		return nil, err
 	}
+	if o.Try != nil {
+		if err := o.Try(ctx, o.Mode); err != nil {
+			return nil, err
+		}
+	}
 	return s, os.MkdirAll(string(s.folder), 0o700)
 }
 
@@ -52,21 +58,7 @@ func (s *story) close() error {
 
 func (s *story) tell(ctx context.Context) error {
 	start := time.Now()
-	chapters := []struct {
-		title string
-		tell  func(context.Context) error
-	}{
-		{"A node, a few pods, and a client outside", s.build},
-		{"The daemon makes the Services' addresses work", s.begin},
-		{"Connections spread over the pods", s.spread},
-		{"The rules, and the way of one packet through them", s.explain},
-		{"A pod fails, and another one leaves", s.lose},
-		{"Someone deletes what it wrote", s.vandalize},
-		{"The daemon is killed, and connections go on", s.kill},
-		{"It starts again and has nothing to write", s.restart},
-		{"Nothing is left behind", s.cleanUp},
-	}
-	for _, c := range chapters {
+	for _, c := range s.all() {
 		if ctx.Err() != nil {
 			return fmt.Errorf("after chapter %d: %w", s.chapters, context.Cause(ctx))
 		}
@@ -80,7 +72,33 @@ func (s *story) tell(ctx context.Context) error {
 	return nil
 }
 
-// eventually waits until a condition holds, and is false if it does not within ten seconds. That ctx has ended is an
+// chapter is a part of the story.
+type chapter struct {
+	title string
+	tell  func(context.Context) error
+}
+
+// all are the chapters of the story.
+func (s *story) all() []chapter {
+	killed := []chapter{{"The daemon is killed, and connections go on", s.kill}, {"It starts again and has nothing to write", s.restart}}
+	if s.proxied() {
+		killed = []chapter{
+			{"Another daemon takes its place, and connections go on", s.replace},
+			{"A daemon that is killed takes its connections with it", s.killProxy},
+			{"It starts again and has nothing to write", s.restart},
+		}
+	}
+	return slices.Concat([]chapter{
+		{"A node, a few pods, and a client outside", s.build},
+		{"The daemon makes the Services' addresses work", s.begin},
+		{"Connections spread over the pods", s.spread},
+		{"The rules, and the way of one packet through them", s.explain},
+		{"A pod fails, and another one leaves", s.lose},
+		{"Someone deletes what it wrote", s.vandalize},
+	}, killed, []chapter{{"Nothing is left behind", s.cleanUp}})
+}
+
+// eventually waits until a condition holds, and is false if it does not within a minute. That ctx has ended is an
 // error.
 func eventually(ctx context.Context, condition func() (bool, error)) (bool, error) {
 	return poll(ctx, 20*time.Millisecond, condition)
@@ -88,7 +106,7 @@ func eventually(ctx context.Context, condition func() (bool, error)) (bool, erro
 
 // poll is eventually with a pause of one's own between two tries.
 func poll(ctx context.Context, pause time.Duration, condition func() (bool, error)) (bool, error) {
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		ok, err := condition()
 		if ok || err != nil {

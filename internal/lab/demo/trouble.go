@@ -3,12 +3,7 @@ package demo
 import (
 	"context"
 	"errors"
-	"fmt"
-	"syscall"
 	"time"
-
-	"sluice/internal/lab"
-	"sluice/internal/plan"
 )
 
 // pace is the pause between two connections of a load.
@@ -28,11 +23,10 @@ func (s *story) lose(ctx context.Context) error {
 
 // fail breaks a pod. Its readiness probe sees it at once, where a cluster's would take some seconds.
 func (s *story) fail(ctx context.Context, p, other *pod) error {
-	s.say("%s breaks and refuses connections; its readiness probe sees it, so its manifest says Ready: \"False\".", p.name)
-	start := time.Now()
-	if err := p.fall(); err != nil {
+	if err := s.breakPod(p, other); err != nil {
 		return err
 	}
+	start := time.Now()
 	if err := s.folder.putPod(p, false); err != nil {
 		return err
 	}
@@ -40,7 +34,7 @@ func (s *story) fail(ctx context.Context, p, other *pod) error {
 	if err != nil {
 		return err
 	}
-	s.check(ok, "the daemon took it out of the rules within %d ms", time.Since(start).Milliseconds())
+	s.check(ok, "the daemon sends nobody there any more after %d ms", time.Since(start).Milliseconds())
 	tally, err := s.shell.Spread(tcp(mysqlAddress), connections)
 	if err != nil {
 		return err
@@ -49,6 +43,17 @@ func (s *story) fail(ctx context.Context, p, other *pod) error {
 	s.check(tally.Endpoints[other.endpoint()] == connections, "%d connections since then: all to %s, none failed", connections, other.name)
 	s.print("")
 	return nil
+}
+
+// breakPod has a pod refuse connections.
+func (s *story) breakPod(p, other *pod) error {
+	if s.proxied() {
+		err := s.passOver(p, other)
+		s.say("Its readiness probe sees it now, so its manifest says Ready: \"False\".")
+		return err
+	}
+	s.say("%s breaks and refuses connections; its readiness probe sees it, so its manifest says Ready: \"False\".", p.name)
+	return p.fall()
 }
 
 func (s *story) recover(ctx context.Context, p *pod) error {
@@ -69,7 +74,7 @@ func (s *story) recover(ctx context.Context, p *pod) error {
 // leave takes a pod away as a cluster does: it works on until nobody is sent to it any more.
 func (s *story) leave(ctx context.Context, p, other *pod) error {
 	s.print("")
-	s.say("%s is deleted while %s keeps connecting. It works on until the rules no longer name it:", p.name, s.shell.Name)
+	s.say("%s is deleted while %s keeps connecting. It works on until nobody is sent to it any more:", p.name, s.shell.Name)
 	load := s.shell.Load(tcp(mysqlAddress), pace)
 	err := s.folder.removePod(p)
 	ok := false
@@ -140,35 +145,3 @@ func (s *story) mend(ctx context.Context, d damage) error {
 	s.quote(said)
 	return err
 }
-
-// kill ends the daemon the hard way under load.
-func (s *story) kill(context.Context) error {
-	open, o, err := s.shell.Connect(tcp(mysqlAddress))
-	if err != nil {
-		return err
-	}
-	if o.Action != plan.Forward {
-		return fmt.Errorf("a connection to %s met a %s", mysqlAddress, o)
-	}
-	defer func() { _ = open.Close() }()
-	inside := s.shell.Load(tcp(mysqlAddress), pace)
-	outside := s.client.Load(tcp(mysqlNodePort), pace)
-	s.say("While the pod and the client keep connecting, one new connection every few milliseconds:")
-	s.print("")
-	s.command(fmt.Sprintf("kill -9 %d", s.daemon.cmd.Process.Pid))
-	time.Sleep(200 * time.Millisecond) // some connections before, and more after
-	err = s.daemon.end(syscall.SIGKILL)
-	time.Sleep(500 * time.Millisecond)
-	in, errIn := inside.Stop()
-	out, errOut := outside.Stop()
-	if err := errors.Join(err, errIn, errOut); err != nil {
-		return err
-	}
-	s.check(allForwarded(in), "%d connections by cluster IP, none failed", in.Total)
-	s.check(allForwarded(out), "%d connections by node port, none failed", out.Total)
-	s.check(open.Echo("are you there?") == nil, "a connection that was open before still works")
-	s.say("The rules are the kernel's: it needs the daemon only to learn of changes.")
-	return nil
-}
-
-func allForwarded(t lab.Tally) bool { return t.Total > 0 && t.Forwarded() == t.Total }
