@@ -183,6 +183,32 @@ func TestAnswerBeforeAResetIsDelivered(t *testing.T) {
 	})
 }
 
+// What is cut off because its Service is gone is reset at both ends, also when one way, or the other, has ended.
+func TestHalfClosedIsCut(t *testing.T) {
+	noLeak(t)
+	at, conns := handed(t)
+	r := newRig(t, tcp.Config{}, at)
+	for _, first := range []string{"client", "endpoint"} {
+		client := r.dial(t)
+		server := <-conns
+		one, other := client, server
+		if first == "endpoint" {
+			one, other = server, client
+		}
+		_ = one.CloseWrite()
+		receiveAll(t, other, "")
+		if n := r.Cut(); n != 1 {
+			t.Errorf("%d were cut, want 1", n)
+		}
+		wantReset(t, one)
+		until(t, "the other end is reset", func() bool {
+			_, err := other.Write([]byte("x"))
+			return err != nil
+		})
+	}
+	until(t, "both have ended", func() bool { return r.Counts().Ended == 2 })
+}
+
 // A sender that is gone is not waited for, though the receiver takes nothing of what it has sent.
 func TestResetWhileTheReceiverDoesNotRead(t *testing.T) {
 	eachMode(t, func(t *testing.T, c tcp.Config) {

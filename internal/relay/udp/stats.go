@@ -123,7 +123,9 @@ func (e *Engine) Stats() Stats { return e.stats.stats() }
 
 // refuses reports that an endpoint's machine, or one on the way, has answered an earlier datagram with an error of ICMP.
 func refuses(err error) bool {
-	for _, e := range []error{syscall.ECONNREFUSED, syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.ENOPROTOOPT, syscall.EACCES} {
+	for _, e := range []error{
+		syscall.ECONNREFUSED, syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.ENOPROTOOPT, syscall.EACCES, syscall.EHOSTDOWN, syscall.ENONET,
+	} {
 		if errors.Is(err, e) {
 			return true
 		}
