@@ -1,6 +1,10 @@
 package convert
 
 import (
+	"maps"
+	"slices"
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -23,6 +27,19 @@ const (
 	// WeightsAnnotation gives endpoints of a Service more of its connections than others.
 	WeightsAnnotation = "sluice.dev/weights"
 )
+
+// ourAnnotations is what the names of Sluice's own annotations begin with.
+const ourAnnotations = "sluice.dev/"
+
+// unknownAnnotations tells of annotations that have the name of none of Sluice's, but look as if they had.
+func unknownAnnotations(n *notes, annotations map[string]string) {
+	known := []string{BalanceAnnotation, SchedulerAnnotation, ProxyProtocolAnnotation, WeightsAnnotation}
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+		if strings.HasPrefix(key, ourAnnotations) && !slices.Contains(known, key) {
+			n.notice("metadata.annotations["+key+"]", "not known, so it is ignored; there are %s", strings.Join(known, ", "))
+		}
+	}
+}
 
 // NameOf is the name of an object, in the namespace "default" if it names none.
 func NameOf(meta metav1.ObjectMeta) model.Name {

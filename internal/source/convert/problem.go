@@ -13,7 +13,7 @@ const (
 	Error Severity = iota
 	// Warning is something in force, though perhaps not as its writer meant it.
 	Warning
-	// Notice is something that is right, and that Sluice has no use for.
+	// Notice is something that is right, and that Sluice has no use for, or that has less effect than one may think.
 	Notice
 )
 

@@ -39,6 +39,8 @@ func Service(in *corev1.Service) (*model.Service, []Problem) {
 	s.ExternalIPs = externalIPs(w.notes, in.Spec.ExternalIPs)
 	s.LoadBalancerIPs, s.ProxyLoadBalancerIPs = loadBalancerIPs(w.notes, s.Type, in.Status.LoadBalancer.Ingress)
 	s.HealthCheckNodePort = healthCheckNodePort(w.notes, s, in.Spec.HealthCheckNodePort)
+	missingNodePorts(w.notes, s, &in.Spec)
+	unknownAnnotations(w.notes, in.Annotations)
 	s.Balancing = balancing(w.notes, in.Annotations)
 	s.Weights = weights(w.notes, in.Annotations)
 	s.Scheduler = scheduler(w.notes, in.Annotations)

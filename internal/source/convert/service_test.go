@@ -112,7 +112,8 @@ func TestServiceValues(t *testing.T) {
 			}
 		}},
 		{"load balancer", func(s *corev1.Service) {
-			s.Spec.Type, s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = "LoadBalancer", "Local", 32000
+			loadBalancer(s)
+			s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = "Local", 32000
 			s.Spec.LoadBalancerSourceRanges = []string{" 10.1.2.3/8 ", "0.0.0.0/0", "fd00::1/64"}
 			s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{
 				{IP: "192.0.2.1"},
@@ -194,24 +195,32 @@ func TestServiceProblems(t *testing.T) {
 		{"external IP", func(s *corev1.Service) { s.Spec.ExternalIPs = []string{"192.0.2.1", "x"} }, leftOut("spec.externalIPs[1]")},
 		{"external IP of the host itself", func(s *corev1.Service) { s.Spec.ExternalIPs = []string{"127.0.0.1"} }, leftOut("spec.externalIPs[0]")},
 		{"load balancer IP", func(s *corev1.Service) {
-			s.Spec.Type, s.Status.LoadBalancer.Ingress = "LoadBalancer", []corev1.LoadBalancerIngress{{IP: "x"}}
+			loadBalancer(s)
+			s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "x"}}
 		}, leftOut("status.loadBalancer.ingress[0].ip")},
 		{"IP mode", func(s *corev1.Service) {
-			s.Spec.Type = "LoadBalancer"
+			loadBalancer(s)
 			s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.1", IPMode: new(corev1.LoadBalancerIPMode("vip"))}}
 		}, leftOut("status.loadBalancer.ingress[0].ipMode")},
 		{"health check port", func(s *corev1.Service) { s.Spec.HealthCheckNodePort = -3 }, leftOut("spec.healthCheckNodePort")},
 		{"health check port with policy Cluster", func(s *corev1.Service) {
-			s.Spec.Type, s.Spec.HealthCheckNodePort = "LoadBalancer", 32000
+			loadBalancer(s)
+			s.Spec.HealthCheckNodePort = 32000
 		}, warning("spec.healthCheckNodePort")},
 		{"health check port that is a node port too", func(s *corev1.Service) {
-			s.Spec.Type, s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = "LoadBalancer", "Local", 32000
+			loadBalancer(s)
+			s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = "Local", 32000
 			s.Spec.Ports = ports{{Name: "a", Port: 1}, {Name: "b", Port: 2, NodePort: 32000}}
 		}, leftOut("spec.healthCheckNodePort")},
 		{"external IP of everybody", func(s *corev1.Service) { s.Spec.ExternalIPs = []string{"255.255.255.255"} }, leftOut("spec.externalIPs[0]")},
 		{"balance", func(s *corev1.Service) {
 			s.Annotations = map[string]string{"sluice.dev/balance": "best"}
 		}, warning("metadata.annotations[sluice.dev/balance]")},
+		{"annotation that there is not", func(s *corev1.Service) {
+			s.Annotations = map[string]string{"sluice.dev/weight": "a=1", "sluice.dev/balance": "random", "sluice.device/x": "y"}
+		}, notice("metadata.annotations[sluice.dev/weight]")},
+		{"node port", func(s *corev1.Service) { s.Spec.Type = "NodePort" }, notice("spec.ports[0].nodePort")},
+		{"node port of a load balancer", func(s *corev1.Service) { s.Spec.Type = "LoadBalancer" }, notice("spec.ports[0].nodePort")},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, problems := convert.Service(web(test.change))
@@ -236,6 +245,15 @@ func affinity(s *corev1.Service, seconds int32) {
 func skipped(field string) convert.Problem { return convert.Problem{Field: field, Skipped: true} }
 
 func leftOut(field string) convert.Problem { return convert.Problem{Field: field} }
+
+// loadBalancer makes it a Service of that type, without node ports.
+func loadBalancer(s *corev1.Service) {
+	s.Spec.Type, s.Spec.AllocateLoadBalancerNodePorts = "LoadBalancer", new(false)
+}
+
+func notice(field string) convert.Problem {
+	return convert.Problem{Field: field, Severity: convert.Notice}
+}
 
 func warning(field string) convert.Problem {
 	return convert.Problem{Field: field, Severity: convert.Warning}

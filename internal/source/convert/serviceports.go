@@ -79,6 +79,17 @@ func servicePort(w *wrong, t model.ServiceType, field string, in *corev1.Service
 	return p
 }
 
+// missingNodePorts tells of ports without the node port that an API server would have given them.
+func missingNodePorts(n *notes, s *model.Service, spec *corev1.ServiceSpec) {
+	allocates := spec.AllocateLoadBalancerNodePorts == nil || *spec.AllocateLoadBalancerNodePorts
+	wanted := s.Type == model.NodePort || (s.Type == model.LoadBalancer && allocates)
+	for i := range s.Ports {
+		if wanted && s.Ports[i].NodePort == 0 {
+			n.notice(at("spec.ports", i)+".nodePort", "none is given, so the port is served at no node port")
+		}
+	}
+}
+
 func checkPortName(w *wrong, field, name string, sole bool, names map[string]bool) {
 	if name == "" {
 		if !sole {
