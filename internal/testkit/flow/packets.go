@@ -94,7 +94,7 @@ func (w *byPackets) keeps(f Flow) bool {
 func (w *byPackets) connect(client *lab.Host, d lab.Dial, f Flow, targets int) (Outcome, error) {
 	got := Outcome{}
 	for i := range tries(f.Want.Targets) {
-		o, err := client.Dial(d)
+		o, err := dial(client, d, f)
 		if err != nil {
 			return got, err
 		}
@@ -112,6 +112,16 @@ func (w *byPackets) connect(client *lab.Host, d lab.Dial, f Flow, targets int) (
 		}
 	}
 	return got, nil
+}
+
+// dial tries again where a packet is to come back that the network does not take. Over IPv4 it tells one address so but
+// once a second, after the first few: a limit of the kernel's that no namespace can change.
+func dial(client *lab.Host, d lab.Dial, f Flow) (lab.Outcome, error) {
+	o, err := client.Dial(d)
+	if err == nil && o.Action == plan.Drop && f.Want.Action == plan.Unhandled && d.To.Addr().Is4() {
+		return client.Dial(d)
+	}
+	return o, err
 }
 
 // tries is how often to connect, at most, until each of these was met.
