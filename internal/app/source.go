@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"os"
 
 	"sluice/internal/metrics"
 	"sluice/internal/model"
@@ -50,7 +49,7 @@ func (in Input) openManifests(log Log) (source, error) {
 		if path == manifest.Stdin {
 			return nil, wrongInputf("--manifests -: standard input cannot be watched")
 		}
-		if _, err := os.Stat(path); err != nil {
+		if err := manifest.Check(path); err != nil {
 			return nil, wrongInputf("--manifests: %w", err)
 		}
 	}

@@ -106,6 +106,9 @@ func (f *file) settle() {
 	}
 }
 
+// says reports whether any objects of the file are in force.
+func (f *file) says() bool { return len(f.good)+len(f.kept) > 0 }
+
 // inForce are the objects that count, by name.
 func (f *file) inForce() map[id]*object {
 	if len(f.kept) == 0 {
@@ -116,8 +119,8 @@ func (f *file) inForce() map[id]*object {
 	return all
 }
 
-// hidesObjects reports whether the document is wrong in a way that leaves open which objects it is about.
+// hidesObjects reports whether the document is wrong in a way that leaves open which objects it is about. An object
+// without a name hides none: it stands for itself alone.
 func (d *document) hidesObjects() bool {
-	return slices.ContainsFunc(d.problems, func(p problem) bool { return p.Skipped }) ||
-		slices.ContainsFunc(d.objects, func(o *object) bool { return o.value == nil && o.id.name.Name == "" })
+	return slices.ContainsFunc(d.problems, func(p problem) bool { return p.Skipped })
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"sluice/internal/source/convert"
 )
@@ -79,11 +80,14 @@ func (a *assembly) tell(o origin, p convert.Problem) {
 	a.problems = append(a.problems, out)
 }
 
+// keptText follows the problem of what cannot be read.
+const keptText = " (what it said before stays in force)"
+
 func (a *assembly) tellUnreadable(f *file) {
 	if f.unreadable != nil {
 		message := f.unreadable.Error()
-		if len(f.good)+len(f.kept) > 0 {
-			message += " (what it said before stays in force)"
+		if f.says() {
+			message += keptText
 		}
 		a.problems = append(a.problems, Problem{File: f.path, Message: message})
 	}
@@ -92,7 +96,7 @@ func (a *assembly) tellUnreadable(f *file) {
 func (a *assembly) tellBlank(f *file) {
 	if f.unreadable == nil && f.blank && len(f.kept) > 0 {
 		a.problems = append(a.problems, Problem{
-			File: f.path, Message: "the file is empty now (what it said before stays in force until the file is removed)",
+			File: f.path, Message: "the file is empty now (what it said before stays in force until it says something else, if only in a comment)",
 		})
 	}
 }
@@ -100,6 +104,9 @@ func (a *assembly) tellBlank(f *file) {
 func (a *assembly) tellDocument(f *file, d placed) {
 	for _, p := range d.problems {
 		message := p.Message + " (document skipped)"
+		if strings.HasPrefix(p.Field, "items[") {
+			message = p.Message + " (object skipped)"
+		}
 		if len(f.kept) > 0 {
 			message = p.Message + " (what the file said before stays in force)"
 		}

@@ -40,6 +40,14 @@ func (p Problem) Error() string {
 	return b.String()
 }
 
+// noManifests is that a folder has none. Who gave it meant another one, or files that have other names.
+func noManifests(folder string) Problem {
+	return Problem{
+		File: folder, Severity: convert.Warning,
+		Message: "no manifests in this folder: files are read whose names end in " + strings.Join(endings, " or ") + ", and no folders below",
+	}
+}
+
 func oneLine(s string) string {
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), " ")
 }

@@ -16,47 +16,50 @@ var errNoStdin = errors.New("standard input cannot be read here")
 // wrong in the text is among the Problems and the rest is in the Snapshot; the error is for a path that cannot be
 // read, and then there is no Snapshot.
 func Read(paths []string, stdin io.Reader) (*model.Snapshot, []Problem, error) {
-	files, err := readFiles(paths, stdin)
+	files, remarks, err := readFiles(paths, stdin)
 	if err != nil {
 		return nil, nil, err
 	}
 	a := assemble(files)
 	snapshot := a.snapshot(podMemo{})
-	return snapshot, a.sorted(files), nil
+	return snapshot, append(remarks, a.sorted(files)...), nil
 }
 
 // ReadTemplates reads manifests as Read does, for the Pod templates of their workloads, sorted by kind and name.
 func ReadTemplates(paths []string, stdin io.Reader) ([]convert.PodTemplate, []Problem, error) {
-	files, err := readFiles(paths, stdin)
+	files, remarks, err := readFiles(paths, stdin)
 	if err != nil {
 		return nil, nil, err
 	}
 	a := assemble(files)
-	return a.templates(), a.sorted(files), nil
+	return a.templates(), append(remarks, a.sorted(files)...), nil
 }
 
-func readFiles(paths []string, stdin io.Reader) ([]*file, error) {
-	var files []*file
+// readFiles reads all that the paths lead to. The remarks are about the paths themselves.
+func readFiles(paths []string, stdin io.Reader) (files []*file, remarks []Problem, err error) {
 	var undecoded []*document
 	var errs []error
-	for _, f := range list(paths) {
-		text, err := f.read(stdin)
-		if err != nil {
-			errs = append(errs, err)
-			continue
+	for _, l := range list(paths) {
+		errs = append(errs, l.err)
+		if l.none {
+			remarks = append(remarks, noManifests(l.path))
 		}
-		file := &file{path: f.name()}
-		undecoded = append(undecoded, file.setText(text)...)
-		files = append(files, file)
+		for _, f := range l.files {
+			text, err := f.read(stdin)
+			errs = append(errs, err)
+			file := &file{path: f.name()}
+			undecoded = append(undecoded, file.setText(text)...)
+			files = append(files, file)
+		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	decodeAll(undecoded)
 	for _, f := range files {
 		f.settle()
 	}
-	return files, nil
+	return files, remarks, nil
 }
 
 func (f found) read(stdin io.Reader) ([]byte, error) {

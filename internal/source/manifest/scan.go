@@ -1,10 +1,8 @@
 package manifest
 
 import (
-	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 )
@@ -22,44 +20,71 @@ type watched struct {
 // scan brings the files up to date, and reports whether anything is different. It reads the files that rang and those
 // that look different.
 func (w *watcher) scan(rung rings) bool {
-	files := make(map[string]*watched, len(w.files))
-	var order, changed []*file
-	var undecoded []*document
-	for _, f := range list(w.paths) {
-		known := w.files[f.path]
-		if known == nil {
-			known = &watched{file: file{path: f.path}}
-			changed = append(changed, &known.file)
-		}
-		files[f.path], order = known, append(order, &known.file)
-		if f.err != nil && !errors.Is(f.err, fs.ErrNotExist) {
-			order = append(order, w.keepBelow(f.path, files)...)
-		}
-		if !rung.has(f) && known.looksAs(f) {
-			continue
-		}
-		docs, different := known.refresh(f)
-		if undecoded = append(undecoded, docs...); different {
-			changed = append(changed, &known.file)
-		}
+	l := look{rung: rung, before: w.files, files: make(map[string]*watched, len(w.files))}
+	for i, at := range list(w.paths) {
+		l.path(&w.roots[i], at)
 	}
-	decodeAll(undecoded)
-	for _, f := range changed {
+	decodeAll(l.undecoded)
+	for _, f := range l.changed {
 		f.settle()
 	}
-	same := len(changed) == 0 && slices.Equal(order, w.order)
-	w.files, w.order = files, order
+	same := len(l.changed) == 0 && slices.Equal(l.order, w.order) && slices.Equal(l.remarks, w.remarks)
+	w.files, w.order, w.remarks = l.files, l.order, l.remarks
 	return !same
 }
 
-// keepBelow keeps the files of a folder that cannot be read any more. They are as they were when it could.
-func (w *watcher) keepBelow(folder string, files map[string]*watched) (kept []*file) {
-	for _, f := range w.order {
-		if f.path != folder && filepath.Dir(f.path) == filepath.Clean(folder) && files[f.path] == nil {
-			files[f.path], kept = w.files[f.path], append(kept, f)
+// look is one look at all files.
+type look struct {
+	rung          rings
+	before, files map[string]*watched // by path
+	order         []*file
+	remarks       []Problem
+	changed       []*file
+	undecoded     []*document
+}
+
+// path looks at what one of the given paths leads to. The files that it led to before stay as they were if it keeps
+// them.
+func (l *look) path(r *root, at listing) {
+	if r.keeps(at) {
+		r.lost = true
+		for _, path := range r.files {
+			l.keep(path)
 		}
+		l.remarks = append(l.remarks, l.lost(*r, at))
+		return
 	}
-	return kept
+	*r = root{info: at.info}
+	if at.none {
+		l.remarks = append(l.remarks, noManifests(at.path))
+	}
+	for _, f := range at.files {
+		r.files = append(r.files, f.path)
+		l.file(f)
+	}
+}
+
+func (l *look) keep(path string) {
+	if l.files[path] == nil {
+		l.files[path] = l.before[path]
+		l.order = append(l.order, &l.files[path].file)
+	}
+}
+
+func (l *look) file(f found) {
+	if l.files[f.path] == nil && l.before[f.path] == nil {
+		w := &watched{file: file{path: f.path}}
+		l.files[f.path], l.order, l.changed = w, append(l.order, &w.file), append(l.changed, &w.file)
+	}
+	l.keep(f.path)
+	w := l.files[f.path]
+	if !l.rung.has(f) && w.looksAs(f) {
+		return
+	}
+	docs, different := w.refresh(f)
+	if l.undecoded = append(l.undecoded, docs...); different {
+		l.changed = append(l.changed, &w.file)
+	}
 }
 
 func (w *watched) looksAs(f found) bool {
@@ -67,20 +92,16 @@ func (w *watched) looksAs(f found) bool {
 		w.info.Size() == f.info.Size() && w.info.ModTime().Equal(f.info.ModTime())
 }
 
-// refresh reads the file again. A file that is not there says nothing; one that cannot be read says what it said.
+// refresh reads the file again. One that cannot be read says what it said.
 func (w *watched) refresh(f found) (undecoded []*document, different bool) {
 	was := w.unreadable
 	text, err := f.readRegular()
 	w.info, w.unreadable = nil, err
-	if err == nil && time.Since(f.info.ModTime()) > restless {
-		w.info = f.info
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		w.good, w.kept = nil, nil
-		return w.setText(nil), was == nil || was.Error() != err.Error()
-	}
 	if err != nil {
 		return nil, was == nil || was.Error() != err.Error()
+	}
+	if time.Since(f.info.ModTime()) > restless {
+		w.info = f.info
 	}
 	if was == nil && sumOf(text) == w.sum {
 		return nil, false

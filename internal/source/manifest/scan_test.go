@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -123,6 +124,51 @@ func TestPollAlone(t *testing.T) {
 	})
 	if err != nil || last == nil || len(last.Services) != 2 {
 		t.Errorf("error %v, last snapshot %v", err, last)
+	}
+}
+
+// TestFolderComesBack is that the bell hangs on a folder that returns: no poll helps.
+func TestFolderComesBack(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "dir")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(dir, "a.yaml"), cluster(1, false))
+	w := testWatcher(t, dir)
+	w.poll = time.Hour
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	steps := []func(){
+		func() { _ = os.Rename(dir, dir+".old") },
+		func() { _ = os.Mkdir(dir, 0o755) },
+		func() { put(t, filepath.Join(dir, "a.yaml"), cluster(2, false)) },
+		func() { put(t, filepath.Join(dir, "b.yaml"), cluster(3, false)) },
+		cancel,
+	}
+	services := map[int]int{0: 1, 1: 1, 2: 1, 3: 2, 4: 3} // by step
+	step := 0
+	err := w.run(ctx, func(s *model.Snapshot, problems []Problem) {
+		if step < len(steps) && len(s.Services) == services[step] && (len(problems) > 0) == (step == 1 || step == 2) {
+			step++
+			steps[step-1]()
+		}
+	})
+	if err != nil || step != len(steps) {
+		t.Errorf("error %v, got to step %d of %d", err, step, len(steps))
+	}
+}
+
+func TestCheck(t *testing.T) {
+	dir := t.TempDir()
+	pipe, file := filepath.Join(dir, "pipe"), filepath.Join(dir, "a.yaml")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	put(t, file, nil)
+	for path, want := range map[string]bool{dir: true, file: true, pipe: false, filepath.Join(dir, "missing"): false} {
+		if err := Check(path); (err == nil) != want {
+			t.Errorf("%s: error %v", path, err)
+		}
 	}
 }
 

@@ -94,7 +94,7 @@ func TestWatchFilesInFolder(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "a.yaml")
 	s := watch(t, dir)
-	s.want(t, "", "")
+	s.want(t, "", dir+": warning: no manifests in this folder: files are read whose names end in .yaml or .yml or .json")
 	write(t, file, service("a", "1"))
 	s.want(t, "a@10.0.0.1", "")
 	write(t, file, service("a", "2"))
@@ -109,6 +109,9 @@ func TestWatchFilesInFolder(t *testing.T) {
 	s.want(t, "b@", "")
 	write(t, file, service("a", "4"))
 	s.want(t, "a@10.0.0.4 b@", "")
+	must(t, os.Remove(file))
+	must(t, os.Remove(filepath.Join(dir, "b.json")))
+	s.want(t, "", "no manifests in this folder")
 }
 
 // TestWatchEmptyFile is that of a program which takes its time to write; what it replaces goes no sooner than it writes.
@@ -123,8 +126,6 @@ func TestWatchEmptyFile(t *testing.T) {
 	s.want(t, "b@10.0.0.3", "")
 	write(t, file, "\n")
 	s.want(t, "b@10.0.0.3", "the file is empty now")
-	must(t, os.Remove(file))
-	s.want(t, "", "no such file")
 	write(t, file, "# nothing any more\n")
 	s.want(t, "", "")
 }
@@ -179,8 +180,13 @@ func TestWatchFolderReplaced(t *testing.T) {
 	s.want(t, "a@10.0.0.2", "")
 	write(t, filepath.Join(dir, "a.yaml"), service("a", "3"))
 	s.want(t, "a@10.0.0.3", "")
-	must(t, os.RemoveAll(dir))
-	s.want(t, "", "no such file")
+	away := filepath.Join(root, "away")
+	must(t, os.Rename(dir, away))
+	s.want(t, "a@10.0.0.3", "no such file or directory (what it said before stays in force)")
+	must(t, os.Rename(away, dir))
+	s.want(t, "a@10.0.0.3", "")
+	must(t, os.Rename(dir, away))
+	s.want(t, "a@10.0.0.3", "no such file")
 	build("manifests", "4")
 	s.want(t, "a@10.0.0.4", "")
 	write(t, filepath.Join(dir, "b.yaml"), service("b", "5"))
@@ -213,7 +219,7 @@ func TestWatchPathAppears(t *testing.T) {
 	write(t, file, service("a", "1"))
 	s.want(t, "a@10.0.0.1", "")
 	must(t, os.RemoveAll(filepath.Join(root, "etc")))
-	s.want(t, "", "no such file")
+	s.want(t, "a@10.0.0.1", "no such file or directory (what it said before stays in force)")
 	must(t, os.MkdirAll(filepath.Dir(file), 0o755))
 	write(t, file, service("a", "2"))
 	s.want(t, "a@10.0.0.2", "")
@@ -238,11 +244,12 @@ func TestWatchKeepsWhatWasRight(t *testing.T) {
 	// A wrong value: the other Service may go.
 	write(t, file, strings.Replace(b, "80", "80000", 1))
 	s.want(t, "b@10.0.0.2", "Service default/b: spec.ports[0].port: 80000: must be 1-65535 (its earlier version stays in force)")
-	// A name that is gone may be anyone's.
-	write(t, file, strings.Replace(b, "name: b", "title: b", 1))
-	s.want(t, "b@10.0.0.2", "metadata.name: required")
+	// An object without a name stands for no other: what else is not in the file is deleted.
+	write(t, file, a+"---\n"+strings.Replace(b, "name: b", "title: b", 1))
+	s.want(t, "a@10.0.0.1", "metadata.name: required (object skipped)")
 	write(t, file, b)
 	s.want(t, "b@10.0.0.2", "")
+	write(t, filepath.Join(dir, "z.yaml"), "# so that the folder is not empty\n")
 	must(t, os.Remove(file))
 	s.want(t, "", "")
 }
@@ -270,7 +277,48 @@ func TestWatchKeepsUnreadable(t *testing.T) {
 	must(t, os.Rename(filepath.Join(dir, "loop"), file))
 	s.want(t, "a@10.0.0.1", "stays in force")
 	must(t, os.Remove(file))
-	s.want(t, "", "")
+	s.want(t, "", "no manifests")
+	// One that leads nowhere is there too, as where a file system is away.
+	write(t, file, service("a", "2"))
+	s.want(t, "a@10.0.0.2", "")
+	must(t, os.Symlink("nowhere", filepath.Join(dir, "link")))
+	must(t, os.Rename(filepath.Join(dir, "link"), file))
+	s.want(t, "a@10.0.0.2", "no such file or directory (what it said before stays in force)")
+}
+
+// TestWatchUnmounted is that of an empty folder in the place of the one that was read, as one finds it under a file
+// system that is not mounted any more.
+func TestWatchUnmounted(t *testing.T) {
+	root := t.TempDir()
+	dir := filepath.Join(root, "manifests")
+	must(t, os.Mkdir(dir, 0o755))
+	write(t, filepath.Join(dir, "a.yaml"), service("a", "1"))
+	s := watch(t, dir)
+	s.want(t, "a@10.0.0.1", "")
+	must(t, os.Mkdir(filepath.Join(root, "empty"), 0o755))
+	must(t, os.Rename(dir, filepath.Join(root, "old")))
+	must(t, os.Rename(filepath.Join(root, "empty"), dir))
+	s.want(t, "a@10.0.0.1", "no manifests are in this folder, which is not the one that was read (what it said before stays in force)")
+	write(t, filepath.Join(dir, "b.yaml"), service("b", "2"))
+	s.want(t, "b@10.0.0.2", "")
+}
+
+// TestWatchOnePathGone is that the other paths go on to change.
+func TestWatchOnePathGone(t *testing.T) {
+	root := t.TempDir()
+	dir, file := filepath.Join(root, "dir"), filepath.Join(root, "b.yaml")
+	must(t, os.Mkdir(dir, 0o755))
+	write(t, filepath.Join(dir, "a.yaml"), service("a", "1"))
+	write(t, file, service("b", "2"))
+	s := watch(t, dir, file, filepath.Join(dir, "a.yaml"), dir)
+	s.want(t, "a@10.0.0.1 b@10.0.0.2", "")
+	must(t, os.Rename(dir, dir+".old"))
+	s.want(t, "a@10.0.0.1 b@10.0.0.2", "stays in force")
+	write(t, file, service("b", "3"))
+	s.want(t, "a@10.0.0.1 b@10.0.0.3", "stays in force")
+	must(t, os.Remove(file))
+	must(t, os.Rename(dir+".old", dir))
+	s.want(t, "a@10.0.0.1 b@10.0.0.3", "b.yaml: no such file or directory (what it said before stays in force)")
 }
 
 func TestWatchKeepsUnreadableFolder(t *testing.T) {
@@ -285,7 +333,7 @@ func TestWatchKeepsUnreadableFolder(t *testing.T) {
 	must(t, os.Rename(filepath.Join(root, "loop"), link))
 	s.want(t, "a@10.0.0.1", "too many levels of symbolic links")
 	must(t, os.Remove(link))
-	s.want(t, "", "no such file")
+	s.want(t, "a@10.0.0.1", "no such file")
 	must(t, os.Symlink("dir", link))
 	s.want(t, "a@10.0.0.1", "")
 }
