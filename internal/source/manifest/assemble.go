@@ -36,6 +36,7 @@ func (a *assembly) snapshot(memo podMemo) *model.Snapshot {
 			s.Slices[slice.Name] = slice
 		}
 	}
+	a.tellUnjoined(s, sliced)
 	maps.DeleteFunc(memo, func(name model.Name, _ *madeSlices) bool { return s.Services[name] == nil })
 	return s
 }

@@ -21,6 +21,8 @@ type origin struct {
 // assembly puts the objects of all files together.
 type assembly struct {
 	objects  map[id]origin
+	wrong    map[id]bool // skipped, if perhaps there is another one
+	hidden   bool        // there may be objects that cannot be read
 	problems []Problem
 }
 
@@ -31,7 +33,7 @@ func assemble(files []*file) *assembly {
 	for _, f := range files {
 		count += len(f.good) + len(f.kept)
 	}
-	a := &assembly{objects: make(map[id]origin, count)}
+	a := &assembly{objects: make(map[id]origin, count), wrong: map[id]bool{}}
 	for _, f := range files {
 		for id, o := range f.kept {
 			a.objects[id] = origin{object: o, file: f, kept: true}
@@ -43,12 +45,15 @@ func assemble(files []*file) *assembly {
 		a.tellBlank(f)
 		for _, d := range f.docs {
 			a.tellDocument(f, d)
+			a.hidden = a.hidden || d.hidesObjects()
 			for _, o := range d.objects {
 				a.tellObject(f, d, o)
 				if _, ok := o.value.(unused); ok {
 					a.tellUnused(kinds, origin{object: o, file: f, doc: d})
 				} else if o.value != nil {
 					a.place(origin{object: o, file: f, doc: d})
+				} else {
+					a.wrong[o.id] = true
 				}
 			}
 		}
