@@ -76,6 +76,7 @@ failed; 2 wrong usage or unreadable input.`,
 		},
 	}
 	silence(root)
+	addVersion(root)
 	root.AddCommand(newRun(), newRender(), newDiff(), newTrace(), newStatus(), newCleanup(), newDemo(), newVersion())
 	return root
 }

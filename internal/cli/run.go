@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"os/signal"
 	"syscall"
 
@@ -32,6 +31,7 @@ of kube-proxy's that have no effect here are accepted and not listed.`,
 		Args: none,
 	}
 	addDaemon(cmd)
+	addVersion(cmd)
 	groupFlags(cmd, daemonGroups)
 	return cmd
 }
@@ -50,21 +50,6 @@ func newKubeProxy() *cobra.Command {
 
 Under its own name the program can do more: "sluice --help".`
 	cmd.Example = "  kube-proxy --config /var/lib/kube-proxy/config.conf --hostname-override node1"
-	version := cmd.Flags().String("version", "false", "print the version and end; raw: as data")
-	cmd.Flags().Lookup("version").NoOptDefVal = "true"
-	run := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		switch *version {
-		case "false":
-			return run(cmd, args)
-		case "true":
-			return app.PrintVersion(cmd.OutOrStdout(), app.Text)
-		case "raw":
-			return app.PrintVersion(cmd.OutOrStdout(), app.JSON)
-		default:
-			return app.WrongInput(fmt.Errorf("--version: %q: want true, false or raw", *version))
-		}
-	}
 	return cmd
 }
 

@@ -85,7 +85,7 @@ func TestWhatIsToldOfAFile(t *testing.T) {
 		"fields that are old or misspelt": {
 			header + "udpIdleTimeout: 250ms\nresourceContainer: /kube-proxy\nconntrack: {max: 5}\nhealtzBindAddress: 0.0.0.0\niptables: {MasqueradeAll: true, masqueradBit: 1, unheard: of}\n",
 			[]string{
-				"proxy.yaml:3: udpIdleTimeout: no such field in KubeProxyConfiguration of kubeproxy.config.k8s.io/v1alpha1; it was of mode userspace, which is gone",
+				"proxy.yaml:3: udpIdleTimeout: no such field in KubeProxyConfiguration of kubeproxy.config.k8s.io/v1alpha1; it was of kube-proxy's mode userspace; sluice.userspace.udpIdleTimeout is that of Sluice's",
 				"proxy.yaml:4: resourceContainer: no such field in KubeProxyConfiguration of kubeproxy.config.k8s.io/v1alpha1; kube-proxy has not had it since 1.24",
 				"proxy.yaml:5: conntrack.max: no such field in KubeProxyConfiguration of kubeproxy.config.k8s.io/v1alpha1; conntrack.maxPerCore and conntrack.min took its place",
 				"proxy.yaml:6: healtzBindAddress: no such field in KubeProxyConfiguration of kubeproxy.config.k8s.io/v1alpha1; is healthzBindAddress meant?",

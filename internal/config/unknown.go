@@ -9,7 +9,7 @@ import (
 // formerFields are those that older versions had, and what has become of them.
 var formerFields = map[string]string{
 	"resourceContainer": "kube-proxy has not had it since 1.24",
-	"udpIdleTimeout":    "it was of mode userspace, which is gone",
+	"udpIdleTimeout":    "it was of kube-proxy's mode userspace; sluice.userspace.udpIdleTimeout is that of Sluice's",
 	"conntrack.max":     "conntrack.maxPerCore and conntrack.min took its place",
 }
 
