@@ -18,7 +18,7 @@ type marks struct {
 	masquerade uint32
 }
 
-var errNoMark = errors.New("too many Service ports with externalTrafficPolicy Local")
+var errNoMark = &backend.Declined{By: "mode nftables", Err: errors.New("too many Service ports with externalTrafficPolicy Local")}
 
 // of is the mark of a number.
 func (m *marks) of(n uint32) uint32 { return backend.Mark(n, m.masquerade) }
