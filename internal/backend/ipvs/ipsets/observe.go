@@ -37,51 +37,14 @@ type Sets interface {
 	Close() error
 }
 
-// programs are the Tables of the network namespace of the calling thread.
-type programs struct {
-	*iptexec.Tools
-	family iptexec.Family
-}
-
 // families are the programs' names for ours.
 var families = [...]iptexec.Family{model.IPv4: iptexec.IPv4, model.IPv6: iptexec.IPv6}
 
 // ErrNoFamily is [iptexec.ErrNoFamily].
 var ErrNoFamily = iptexec.ErrNoFamily
 
-// Probe lists the chains of the mangle table.
-func (p programs) Probe(ctx context.Context) error {
-	_, err := p.Chains(ctx, p.family, "mangle")
-	return iptexec.AsNoFamily(err)
-}
-
-// Save is what iptables-save prints of our tables.
-func (p programs) Save(ctx context.Context) ([]byte, error) {
-	text, err := p.Tools.Save(ctx, p.family, tableNames[:]...)
-	return text, iptexec.AsNoFamily(err)
-}
-
-// Restore gives text to iptables-restore --noflush.
-func (p programs) Restore(ctx context.Context, text []byte) error {
-	return iptexec.AsNoFamily(p.Tools.Restore(ctx, p.family, text, iptexec.RestoreOptions{Wait: iptexec.LockWait}))
-}
-
-// Generation is that of nf_tables.
-func (p programs) Generation() (uint32, bool, error) {
-	number, err := p.Tools.Generation()
-	if errors.Is(err, iptexec.ErrNoGeneration) {
-		return 0, false, nil
-	}
-	return number, err == nil, err
-}
-
 // ErrNoSets occurs when the kernel has no ipset. Then there are no rules of this form, either.
 var ErrNoSets = errors.New("the kernel has no sets for rules of iptables")
-
-// Packets asks the program.
-func (p programs) Packets(ctx context.Context, table, chain string) ([]uint64, error) {
-	return p.Tools.Packets(ctx, p.family, table, chain)
-}
 
 // System is the Deps of this network namespace: the tables of the variant that is wanted or, if that is "", of the one
 // that this node uses; those of the other, if it is installed; and the sets. Families that the kernel lacks are left out;
@@ -91,14 +54,13 @@ func System(ctx context.Context, want iptexec.Variant) (d Deps, used iptexec.Var
 	if err != nil {
 		return d, "", err
 	}
-	other := map[iptexec.Variant]iptexec.Variant{iptexec.NFT: iptexec.Legacy, iptexec.Legacy: iptexec.NFT}[tools.Variant]
 	others, err := iptexec.FindOther(ctx, tools.Variant)
-	if err != nil && !errors.Is(err, iptexec.ErrNotInstalled) {
+	if err != nil {
 		return d, "", err
 	}
 	errs := []error{probeSets()}
 	for _, f := range model.Families {
-		ours := programs{tools, families[f]}
+		ours := tools.Tables(families[f], tableNames[:]...)
 		switch err := ours.Probe(ctx); {
 		case err == nil:
 			d.Tables[f] = ours
@@ -108,8 +70,8 @@ func System(ctx context.Context, want iptexec.Variant) (d Deps, used iptexec.Var
 		if others == nil {
 			continue
 		}
-		if theirs := (programs{others, families[f]}); !errors.Is(theirs.Probe(ctx), ErrNoFamily) {
-			d.Others = append(d.Others, Other{fmt.Sprintf("%s (%s)", f, other), theirs})
+		if theirs := others.Tables(families[f], tableNames[:]...); !errors.Is(theirs.Probe(ctx), ErrNoFamily) {
+			d.Others = append(d.Others, Other{fmt.Sprintf("%s (%s)", f, others.Variant), theirs})
 		}
 	}
 	if d.Tables == [2]Tables{} {
