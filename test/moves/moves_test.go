@@ -120,6 +120,35 @@ func TestWalk(t *testing.T) {
 	}
 }
 
+// What is open when another mode takes over from virtual servers goes on without their addresses. What the node itself opens
+// by that mode while they drain outlasts them.
+func TestVirtualServersEnd(t *testing.T) {
+	nstest.RequireIPVS(t)
+	for _, mode := range modesHere(t) {
+		if mode == config.ModeIPVS {
+			continue
+		}
+		t.Run(mode, func(t *testing.T) {
+			st := open(t)
+			st.mayBreak = 0
+			first := st.start("--mode", config.ModeIPVS)
+			st.waitFor(config.ModeIPVS)
+			st.stay(config.ModeIPVS)
+			second := st.start("--mode", mode, "--take-over")
+			st.waitFor(mode)
+			st.stay(mode)
+			st.eventually(st.noAddress)
+			st.echo(mode)
+			st.hangUp(config.ModeIPVS)
+			st.eventually(st.noDevice)
+			st.echo(mode)
+			st.end()
+			st.complain(first)
+			st.complain(second)
+		})
+	}
+}
+
 var errMode = errors.New("the daemon is in another mode")
 
 // A daemon that cannot begin does not cost the one whose place it was to take.

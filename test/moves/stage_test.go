@@ -2,14 +2,17 @@ package moves
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"sluice/internal/backend/ipvs"
 	"sluice/internal/lab"
 	"sluice/internal/model"
 	"sluice/internal/plan"
@@ -22,7 +25,9 @@ import (
 // limit is how long anything may take to come true; a test that passes never waits for it.
 const limit = 60 * time.Second
 
-// objects are Services that clients of every kind use.
+// objects are Services that clients of every kind use. No two of them have an endpoint in common: ipvs tells what a client has
+// open there apart by the client's port alone, so that a connection by way of one Service would now and then break one by
+// way of another, whether the mode changes or not.
 const objects = `
 apiVersion: v1
 kind: Service
@@ -39,7 +44,7 @@ metadata: {name: sticky}
 spec:
   clusterIP: 10.96.0.12
   sessionAffinity: ClientIP
-  ports: [{name: http, port: 80, targetPort: 8080}]
+  ports: [{name: http, port: 80, targetPort: 8082}]
 ---
 apiVersion: v1
 kind: Service
@@ -48,7 +53,7 @@ spec:
   type: LoadBalancer
   clusterIP: 10.96.0.13
   externalTrafficPolicy: Local
-  ports: [{name: http, port: 80, targetPort: 8080, nodePort: 30081}]
+  ports: [{name: http, port: 80, targetPort: 8083, nodePort: 30081}]
 status: {loadBalancer: {ingress: [{ip: 192.0.2.13}]}}
 ---
 apiVersion: v1
@@ -73,8 +78,8 @@ endpoints: [{addresses: ["%[6]s"], nodeName: node-a}, {addresses: ["%[7]s"], nod
 
 func manifests() string {
 	text := scenario.Nodes + "---" + objects + "---"
-	for _, service := range []string{"web", "sticky", "local"} {
-		text += fmt.Sprintf(slice, service, 4, "http", 8080, "TCP", "10.244.1.5", "10.244.2.5")
+	for service, port := range map[string]int{"web": 8080, "sticky": 8082, "local": 8083} {
+		text += fmt.Sprintf(slice, service, 4, "http", port, "TCP", "10.244.1.5", "10.244.2.5")
 	}
 	text += fmt.Sprintf(slice, "web", 6, "http", 8080, "TCP", "fd00:244:0:1::5", "fd00:244:0:2::5")
 	return text + fmt.Sprintf(slice, "dns", 4, "dns", 8081, "UDP", "10.244.1.5", "10.244.2.5")
@@ -118,11 +123,10 @@ type load struct {
 // full is a load that loses nothing.
 var full = load{pause: 3 * time.Millisecond, patience: limit}
 
-// gentle is one for ipvs on Linux 6.1. ipvs remembers a connection for two minutes after its end, and then has connection
+// gentle is one for ipvs on Linux 6.1. ipvs remembers a connection for some time after its end, and then has connection
 // tracking forget whatever has its port by then; so clients must not come by the same ports so soon. And a packet or two
-// of thousands sees neither table of that kernel while one takes the place of another, as tests of mode nftables count. Of
-// those that last, one to a Service with affinity has been reset on the way from ipvs to iptables, for a reason that is not
-// known; see the limits of mode ipvs.
+// of thousands sees neither table of that kernel while one takes the place of another, as tests of mode nftables count. In
+// an emulated machine an answer may be late, too.
 var gentle = load{pause: 30 * time.Millisecond, patience: 10 * time.Second, mayBeLost: 1, mayBreak: 1}
 
 func open(t *testing.T) *stage {
@@ -133,7 +137,7 @@ func open(t *testing.T) *stage {
 		st.load = gentle
 	}
 	for _, pods := range []string{"pods-a", "pods-b"} {
-		for protocol, port := range map[model.Protocol]uint16{model.TCP: 8080, model.UDP: 8081} {
+		for port, protocol := range map[uint16]model.Protocol{8080: model.TCP, 8081: model.UDP, 8082: model.TCP, 8083: model.TCP} {
 			_, err := st.lab.Host(pods).ServeAll(protocol, port)
 			st.must(err)
 		}
@@ -219,6 +223,13 @@ func (st *stage) after(move string) {
 			st.complainOf(err, "%s: %s to %s: of %d connections failed %v, error %v; the first: %v", move, users[i].from, users[i].to, tally.Total, tally.Failed, err, tally.Failures)
 		}
 	}
+	st.echo(move)
+	st.stay(move)
+}
+
+// echo tries the connections that last.
+func (st *stage) echo(move string) {
+	st.Helper()
 	for which, conn := range st.stays {
 		if err := conn.Echo("still there?"); err != nil {
 			st.complainOf(nil, "%s: a connection %s: %v", move, which, err)
@@ -227,7 +238,35 @@ func (st *stage) after(move string) {
 			st.broken++
 		}
 	}
-	st.stay(move)
+}
+
+// hangUp closes the connections that were opened in a mode.
+func (st *stage) hangUp(since string) {
+	for which, conn := range st.stays {
+		if strings.HasPrefix(which, "since "+since+",") {
+			_ = conn.Close()
+			delete(st.stays, which)
+		}
+	}
+}
+
+var errLeft = errors.New("mode ipvs has left something")
+
+// noAddress tells whether an interface has a cluster IP still.
+func (st *stage) noAddress() error {
+	out, err := st.lab.Node().Command(st.Context(), "ip", "address", "show", "to", "10.96.0.10").CombinedOutput()
+	if err == nil && len(out) > 0 {
+		err = fmt.Errorf("%w: %s", errLeft, out)
+	}
+	return err
+}
+
+// noDevice tells whether the device of virtual servers is there still.
+func (st *stage) noDevice() error {
+	if err := st.lab.Node().Command(st.Context(), "ip", "link", "show", "dev", ipvs.DeviceName).Run(); err == nil {
+		return fmt.Errorf("%w: %s", errLeft, ipvs.DeviceName)
+	}
+	return nil
 }
 
 func (st *stage) count(t lab.Tally) {
