@@ -16,6 +16,7 @@ import (
 	"sluice/internal/lab"
 	"sluice/internal/model"
 	"sluice/internal/plan"
+	"sluice/internal/testkit/await"
 	"sluice/internal/testkit/daemon"
 	"sluice/internal/testkit/scenario"
 )
@@ -95,11 +96,7 @@ func (st *proxied) must(err error) {
 
 func (st *proxied) eventually(what string, ok func() bool) {
 	st.Helper()
-	for end := time.Now().Add(limit); !ok(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			st.Fatal("still not: ", what)
-		}
-	}
+	await.True(st, 10*time.Millisecond, what, ok)
 }
 
 // client is a connection of a pod, or why there is none.
