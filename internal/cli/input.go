@@ -29,7 +29,7 @@ var (
 func addInput(cmd *cobra.Command, usage string, modes ...string) *input {
 	in := &input{}
 	fs := cmd.Flags()
-	fs.StringArrayVarP(&in.manifests, "manifests", "f", nil, "read Services, EndpointSlices, Pods and Nodes from this `path`: a file or a folder, or - for standard input; repeatable")
+	fs.StringArrayVarP(&in.manifests, "manifests", "f", nil, "read Services, EndpointSlices, Pods and Nodes from this `path`: a file, a folder (its .yaml, .yml and .json files, and no folders below), or - for standard input; repeatable")
 	in.config = config.NewFlags(fs)
 	in.config.Mode(usage)
 	complete(cmd, "mode", modes)
