@@ -21,7 +21,7 @@ func TestChartRefuses(t *testing.T) {
 		{"no API server", map[string]any{}, "apiServer.host"},
 		{"a URL as the host", map[string]any{"apiServer": map[string]any{"host": "https://192.0.2.1"}}, "host"},
 		{"a misspelt value", map[string]any{"apiServer": host, "priviledged": true}, "priviledged"},
-		{"a mode that is none", map[string]any{"apiServer": host, "config": map[string]any{"mode": "ipvs"}}, "mode"},
+		{"a mode that is none", map[string]any{"apiServer": host, "config": map[string]any{"mode": "winkernel"}}, "mode"},
 		{"mode iptables without privilege", map[string]any{"apiServer": host, "privileged": false, "config": map[string]any{"mode": "iptables"}}, "privileged"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -50,6 +50,26 @@ func TestChartTakesValues(t *testing.T) {
 	}
 	if d.Annotations["a"] != "b" || d.Spec.ImagePullSecrets[0].Name != "secret" {
 		t.Errorf("annotations %v, secrets %v", d.Annotations, d.Spec.ImagePullSecrets)
+	}
+}
+
+// Mode iptables has an image of its own, whatever its tag is.
+func TestChartChoosesTheImage(t *testing.T) {
+	for _, tt := range []struct{ mode, tag, want string }{
+		{"nftables", "1", "sluice:1"},
+		{"ipvs", "1", "sluice:1"},
+		{"iptables", "1", "sluice:1-iptables"},
+		{"iptables", "1-iptables", "sluice:1-iptables"},
+	} {
+		values := map[string]any{
+			"apiServer": map[string]any{"host": "192.0.2.1"},
+			"image":     map[string]any{"tag": tt.tag},
+			"config":    map[string]any{"mode": tt.mode},
+		}
+		d := typed[appsv1.DaemonSet](t, helm(t, values), "DaemonSet/sluice").Spec.Template
+		if got := d.Spec.Containers[0].Image; got != tt.want {
+			t.Errorf("mode %s, tag %s: image %s, want %s", tt.mode, tt.tag, got, tt.want)
+		}
 	}
 }
 

@@ -164,6 +164,21 @@ func tiny(t *testing.T) *built {
 	return b
 }
 
+// The image with iptables never takes the name of the one without.
+func TestNames(t *testing.T) {
+	for _, tt := range []struct{ args, tag, push string }{
+		{"", "sluice:dev", ""},
+		{"-iptables", "sluice:dev-iptables", ""},
+		{"-tag sluice:1 -push r.example/s:1", "sluice:1", "r.example/s:1"},
+		{"-iptables -tag sluice:1 -push r.example/s:1-iptables", "sluice:1-iptables", "r.example/s:1-iptables"},
+	} {
+		o, err := parse(strings.Fields(tt.args))
+		if err != nil || o.tag != tt.tag || o.push != tt.push {
+			t.Errorf("%q: tag %q, push %q, error %v; want %q, %q", tt.args, o.tag, o.push, err, tt.tag, tt.push)
+		}
+	}
+}
+
 func TestConfig(t *testing.T) {
 	img := tiny(t).images[1].image
 	cfg, err := img.ConfigFile()

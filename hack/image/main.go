@@ -59,7 +59,7 @@ func parse(args []string) (options, error) {
 	fs := flag.NewFlagSet("image", flag.ContinueOnError)
 	fs.StringVar(&o.source, "source", "../..", "the `folder` of the module sluice")
 	fs.StringVar(&o.out, "out", "../../bin/image", "the `folder` to write to; what an earlier build left there is replaced")
-	fs.StringVar(&o.tag, "tag", "", "the image's `name:tag` where it is loaded; default: sluice:dev, or sluice:dev-iptables")
+	fs.StringVar(&o.tag, "tag", "", "the image's `name:tag` where it is loaded (default sluice:dev); with -iptables, -iptables is added to it")
 	fs.StringVar(&o.push, "push", "", "also push to this `registry/name:tag`, with the credentials that docker login keeps")
 	fs.StringVar(&platforms, "platforms", "linux/amd64,linux/arm64", "the `platforms` to build for, separated by commas")
 	fs.BoolVar(&o.iptables, "iptables", false, "add iptables from Debian's packages, for mode iptables; it takes apt-get and dpkg-deb")
@@ -72,9 +72,17 @@ func parse(args []string) (options, error) {
 	o.platforms = strings.Split(platforms, ",")
 	if o.tag == "" {
 		o.tag = "sluice:dev"
-		if o.iptables {
-			o.tag += "-iptables"
-		}
+	}
+	if o.iptables {
+		o.tag, o.push = flavoured(o.tag), flavoured(o.push)
 	}
 	return o, nil
+}
+
+// flavoured is the name of the image with iptables, so that it takes no other's place. The Helm chart names it likewise.
+func flavoured(tag string) string {
+	if tag == "" {
+		return ""
+	}
+	return strings.TrimSuffix(tag, "-iptables") + "-iptables"
 }

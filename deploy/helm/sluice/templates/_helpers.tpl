@@ -4,7 +4,7 @@ app.kubernetes.io/name: sluice
 
 {{- define "sluice.image" -}}
 {{- $flavour := ternary "-iptables" "" (eq .Values.config.mode "iptables") -}}
-{{- $tag := .Values.image.tag | default (print .Chart.AppVersion $flavour) -}}
+{{- $tag := print (.Values.image.tag | default .Chart.AppVersion | toString | trimSuffix $flavour) $flavour -}}
 {{- .Values.image.repository }}{{ with .Values.image.digest }}@{{ . }}{{ else }}:{{ $tag }}{{ end }}
 {{- end }}
 
