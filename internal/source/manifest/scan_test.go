@@ -158,6 +158,24 @@ func TestFolderComesBack(t *testing.T) {
 	}
 }
 
+// TestFolderTurnsWhileListed is that a folder which goes before its files were looked at is not one without files.
+func TestFolderTurnsWhileListed(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "dir")
+	for _, turn := range []func(){func() {}, func() { _ = os.Mkdir(dir, 0o755) }} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		folder := find(dir)
+		if err := os.Rename(dir, filepath.Join(t.TempDir(), "old")); err != nil {
+			t.Fatal(err)
+		}
+		turn()
+		if l := listFolder(folder); l.err == nil || l.none {
+			t.Errorf("error %v, no manifests %v", l.err, l.none)
+		}
+	}
+}
+
 func TestCheck(t *testing.T) {
 	dir := t.TempDir()
 	pipe, file := filepath.Join(dir, "pipe"), filepath.Join(dir, "a.yaml")
