@@ -1,6 +1,7 @@
 package ipvs
 
 import (
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -24,6 +25,30 @@ func (st *stage) found() map[ipvs.FoundServer][]ipvs.FoundDestination {
 	return all
 }
 
+// kept is what a restart leaves alone, without the numbers that go on meanwhile.
+func kept(found map[ipvs.FoundServer][]ipvs.FoundDestination) map[ipvs.Server][]ipvs.Destination {
+	all := map[ipvs.Server][]ipvs.Destination{}
+	for s, destinations := range found {
+		for _, d := range destinations {
+			all[s.Server] = append(all[s.Server], d.Destination)
+		}
+	}
+	return all
+}
+
+// counted waits until a Service was sent so many connections: the kernel adds up its counters every two seconds.
+func (st *stage) counted(web *service, want uint64) {
+	st.Helper()
+	st.eventually(func() error {
+		for s := range st.found() {
+			if s.Name == web.server() && s.Connections == want {
+				return nil
+			}
+		}
+		return fmt.Errorf("%s was not sent %d connections: %+v", web.name, want, st.found())
+	})
+}
+
 // A daemon that is killed leaves everything as it is, and the next one takes it over: weights, connections, counters, and
 // what drains.
 func TestKill(t *testing.T) {
@@ -38,16 +63,18 @@ func TestKill(t *testing.T) {
 	st.write()
 	st.settle()
 	st.spread(web, 5)
-	before := st.found()
+	st.counted(web, 6)
+	before := kept(st.found())
 
 	d.Kill()
 	st.must(conn.Echo("without a daemon?"))
 	d = st.start()
-	if after := st.found(); !reflect.DeepEqual(before, after) {
+	if after := kept(st.found()); !reflect.DeepEqual(before, after) {
 		t.Errorf("virtual servers before the kill: %+v\nand after a restart: %+v", before, after)
 	}
+	st.counted(web, 6)
 	st.must(conn.Echo("with the next one?"))
-	if has, ok := st.destination(web, gone); !ok || has.Weight != 0 {
+	if has, ok := st.destination(web, gone); !ok || has.Weight != 0 || has.Active != 1 {
 		t.Errorf("an endpoint that goes, and has a connection: %+v, there: %t", has, ok)
 	}
 
