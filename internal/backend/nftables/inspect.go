@@ -25,14 +25,16 @@ func (b *Backend) Compare(ctx context.Context, r *Ruleset) (lines []string, err 
 	if err != nil {
 		return nil, err
 	}
-	read := map[setID]*listing{}
+	read, known := map[setID]*listing{}, map[uint64]nft.Rule{}
 	if have == nil {
 		have, lines = newFrame(), []string{"+table inet " + tableName}
 	} else if err := a.adopt(ctx, have, read); err != nil {
 		return nil, err
+	} else if known, err = b.knownRules(ctx, r, have); err != nil {
+		return nil, err
 	}
 	c := r.contents()
-	lines = append(lines, c.frameLines(have)...)
+	lines = append(lines, c.frameLines(have, known)...)
 	refs := references{}
 	for set := range setCount {
 		if isOfClients(set) {
@@ -53,7 +55,7 @@ func (b *Backend) Compare(ctx context.Context, r *Ruleset) (lines []string, err 
 }
 
 // frameLines are about what is no element.
-func (c *contents) frameLines(have *frame) (lines []string) {
+func (c *contents) frameLines(have *frame, known map[uint64]nft.Rule) (lines []string) {
 	if have.dormant {
 		lines = append(lines, "-table inet "+tableName+" { flags dormant; }", "+table inet "+tableName)
 	}
@@ -80,7 +82,7 @@ func (c *contents) frameLines(have *frame) (lines []string) {
 	clear(wanted)
 	for ch := range c.chains {
 		wanted[ch.Name] = true
-		lines = append(lines, chainLines(ch, have.chains[ch.Name])...)
+		lines = append(lines, chainLines(ch, have.chains[ch.Name], known)...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(have.chains)) {
 		if !wanted[name] {
@@ -90,8 +92,8 @@ func (c *contents) frameLines(have *frame) (lines []string) {
 	return lines
 }
 
-// chainLines are about a chain; h is nil where there is none.
-func chainLines(ch *nft.Chain, h *haveChain) (lines []string) {
+// chainLines are about a chain; h is nil where there is none. What it has that ch has not is told as far as it is known.
+func chainLines(ch *nft.Chain, h *haveChain, known map[uint64]nft.Rule) (lines []string) {
 	name := "inet " + tableName + " " + ch.Name
 	declared := name
 	if ch.Base != nil {
@@ -116,7 +118,11 @@ func chainLines(ch *nft.Chain, h *haveChain) (lines []string) {
 		at := slices.Index(hashes, hash)
 		switch {
 		case at < 0:
-			lines = append(lines, "-rule "+name+" "+unknownRule)
+			text := unknownRule
+			if rule, ok := known[hash]; ok {
+				text = rule.String()
+			}
+			lines = append(lines, "-rule "+name+" "+text)
 		case !unlike: // they are in another order, or some are twice
 			lines = append(lines, "-rule "+name+" "+ch.Rules[at].String())
 		}

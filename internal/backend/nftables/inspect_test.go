@@ -97,10 +97,10 @@ func TestCompareOrder(t *testing.T) {
 		swapped := *ch
 		swapped.Rules = slices.Clone(ch.Rules)
 		slices.Reverse(swapped.Rules)
-		if lines := chainLines(ch, haveChainOf(&swapped)); len(lines) != 2*len(ch.Rules) {
+		if lines := chainLines(ch, haveChainOf(&swapped), nil); len(lines) != 2*len(ch.Rules) {
 			t.Errorf("%s backwards: %q", ch.Name, lines)
 		}
-		if lines := chainLines(ch, haveChainOf(ch)); len(lines) != 0 {
+		if lines := chainLines(ch, haveChainOf(ch), nil); len(lines) != 0 {
 			t.Errorf("%s as it is: %q", ch.Name, lines)
 		}
 	}
@@ -197,4 +197,38 @@ func haveChainOf(c *nft.Chain) *haveChain {
 		h.rules = append(h.rules, wire.Hash(&c.Rules[i]))
 	}
 	return h
+}
+
+// However a rule tells pods, the kernel's table answers who does not know how, and diff tells the rule.
+func TestTraceKernelKnowsHowPodsAreTold(t *testing.T) {
+	w := newRig(t, service(1, 5))
+	node := w.planner.Plan().Node
+	for _, d := range []plan.Detector{
+		{CIDR: netip.MustParsePrefix("10.128.0.0/9")},
+		{CIDR: netip.MustParsePrefix("10.244.0.0/16")},
+		{CIDR: netip.MustParsePrefix("10.1.2.3/32")},
+		{Interface: "cni0"},
+		{Interface: "cali", Wildcard: true},
+	} {
+		b := inKernel(t)
+		other := node
+		other.Detect[model.IPv4] = d
+		made := Compile(&plan.Plan{Node: other, Ports: w.planner.Plan().Ports}, w.opts)
+		apply(t, b, made)
+		pkt := plan.Packet{From: netip.MustParseAddr("10.200.0.9"), To: netip.MustParseAddrPort("10.96.0.1:80"), Protocol: model.TCP, Interface: "cali1"}
+		got, err := another(t).TraceKernel(t.Context(), newRig(t).rules, pkt, nftwalk.Host{Addrs: made.addresses})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(made.Trace(pkt), got, cmpopts.EquateComparable(netip.AddrPort{})); diff != "" {
+			t.Errorf("%+v: %s", d, diff)
+		}
+		lines, err := another(t).Compare(t.Context(), newRig(t, service(1, 5)).rules)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := strings.Join(lines, "\n"); strings.Contains(text, unknownRule) {
+			t.Errorf("%+v: it does not know a rule:\n%s", d, text)
+		}
+	}
 }

@@ -3,7 +3,9 @@ package nftables
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
+	"slices"
 
 	"sluice/internal/model"
 	"sluice/internal/nft"
@@ -17,7 +19,8 @@ import (
 var ErrNoTable = errors.New("this kernel has no table inet " + tableName)
 
 // TraceKernel walks a packet through our table as the kernel has it. Its elements are read. Of its rules the kernel gives
-// hashes, by which those are known that options and a node like those of r make; any other may match or not.
+// hashes, by which those are known that options and a node like those of r make, however it tells pods; any other may match
+// or not.
 func (b *Backend) TraceKernel(ctx context.Context, r *Ruleset, pkt plan.Packet, host nftwalk.Host) (trace.Result, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -31,11 +34,15 @@ func (b *Backend) TraceKernel(ctx context.Context, r *Ruleset, pkt plan.Packet, 
 	if have == nil {
 		return trace.Result{}, ErrNoTable
 	}
+	known, err := b.knownRules(ctx, r, have)
+	if err != nil {
+		return trace.Result{}, err
+	}
 	t := &live{Backend: b, ctx: ctx, frame: have}
-	t.decode(r)
+	t.decode(known)
 	result := nftwalk.Walk(t, pkt, host)
 	if t.unknown {
-		result.Warnings = append(result.Warnings, "rules are known by what makes them: give the flags of the daemon that wrote them")
+		result.Warnings = slices.Insert(result.Warnings, 0, "rules are known by what makes them: give the flags of the daemon that wrote them")
 	}
 	return result, t.err
 }
@@ -62,8 +69,7 @@ type live struct {
 }
 
 // decode makes chains of the hashes of their rules.
-func (t *live) decode(r *Ruleset) {
-	known := knownRules(r, t.frame)
+func (t *live) decode(known map[uint64]nft.Rule) {
 	for name, h := range t.frame.chains {
 		c := &nft.Chain{Name: name, Base: h.base}
 		for _, hash := range h.rules {
@@ -80,7 +86,11 @@ func (t *live) decode(r *Ruleset) {
 
 // knownRules are those that may be in the table, by their hashes: what r has, what it would have on another kind of
 // node, and those of the lists that the kernel has.
-func knownRules(r *Ruleset, f *frame) map[uint64]nft.Rule {
+func (b *Backend) knownRules(ctx context.Context, r *Ruleset, f *frame) (map[uint64]nft.Rule, error) {
+	detectors, err := b.readDetectors(ctx)
+	if err != nil {
+		return nil, err
+	}
 	known := map[uint64]nft.Rule{}
 	add := func(rules []nft.Rule) {
 		for i := range rules {
@@ -90,7 +100,7 @@ func knownRules(r *Ruleset, f *frame) map[uint64]nft.Rule {
 	for c := range r.contents().chains {
 		add(c.Rules)
 	}
-	for _, s := range r.structure.kin() {
+	for _, s := range r.structure.relatives(detectors) {
 		for _, c := range s.chains() {
 			add(c.Rules)
 		}
@@ -105,7 +115,40 @@ func knownRules(r *Ruleset, f *frame) map[uint64]nft.Rule {
 			add([]nft.Rule{count(), toSlot(family, nft.Numgen{Mod: n + 1, Incremental: true})})
 		}
 	}
-	return known
+	return known, nil
+}
+
+// readDetectors are the ways to tell pods that rules of the table may have.
+func (b *Backend) readDetectors(ctx context.Context) (detectors []plan.Detector, err error) {
+	kind, request := wire.ListRules(wire.FamilyInet, tableName, "")
+	err = b.dump(ctx, kind, request, func() { detectors = nil }, func(data []byte) error {
+		sources, err := wire.DecodeSources(data)
+		for _, s := range sources {
+			if d := (plan.Detector{CIDR: s.CIDR, Interface: s.Interface, Wildcard: s.Wildcard}); !slices.Contains(detectors, d) {
+				detectors = append(detectors, d)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read rules of table %s: %w", tableName, err)
+	}
+	return detectors, nil
+}
+
+// relatives are the kin of s, and those of what s would be with each of the detectors.
+func (s structure) relatives(detectors []plan.Detector) (all []structure) {
+	all = s.kin()
+	for _, d := range detectors {
+		s.detect = [2]plan.Detector{}
+		for _, f := range model.Families {
+			if !d.CIDR.IsValid() || model.FamilyOf(d.CIDR.Addr()) == f {
+				s.detect[f] = d
+			}
+		}
+		all = append(append(all, s), s.kin()...)
+	}
+	return all
 }
 
 // maxTurns is up to how many endpoints that take turns are known without the Service.
