@@ -118,14 +118,8 @@ func (*iptablesMode) trace(ctx context.Context, w *world, q Question) (trace.Res
 	if err != nil {
 		return r, err
 	}
-	elsewhere, err := iptables.New(iptables.DefaultOptions(), deps).OtherVariant(ctx)
-	if err != nil {
-		elsewhere = []string{err.Error()}
-	}
-	for _, what := range elsewhere {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("this is what the rules of variant %s do; packets also pass those of the other: %s", variant, what))
-	}
-	return r, nil
+	err = keeps{chains: variant}.meetOthers(ctx, model.FamilyOf(q.From), &r)
+	return r, err
 }
 
 // traceDump walks the rules of a file that iptables-save or ip6tables-save wrote.

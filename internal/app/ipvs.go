@@ -99,29 +99,40 @@ func closeAll(err *error, all ...io.Closer) {
 
 // trace walks the kernel's rules, and asks its virtual servers. Where there is no table of ours, the rules are those of
 // iptables, whoever wrote them.
-func (*ipvsMode) trace(ctx context.Context, w *world, q Question) (r trace.Result, err error) {
-	opts, err := deliveryOptionsHere(w.Config)
+func (m *ipvsMode) trace(ctx context.Context, w *world, q Question) (trace.Result, error) {
+	r, walked, err := m.walk(ctx, w, q)
 	if err != nil {
 		return r, err
+	}
+	err = walked.meetOthers(ctx, model.FamilyOf(q.From), &r)
+	return r, err
+}
+
+// walk tells which rules it walks.
+func (*ipvsMode) walk(ctx context.Context, w *world, q Question) (r trace.Result, walked keeps, err error) {
+	opts, err := deliveryOptionsHere(w.Config)
+	if err != nil {
+		return r, walked, err
 	}
 	servers := ipvs.New(ipvsOptionsHere(w.Config), ipvs.Deps{})
 	rules := nftables.New(opts, nftables.Deps{})
 	defer closeAll(&err, servers, rules)
 	view, err := servers.Look(ctx)
 	if err != nil {
-		return r, err
+		return r, walked, err
 	}
 	node, pkt := &w.Plan().Node, q.packet(&w.Plan().Node)
 	host := nftwalk.Host{Addrs: node.Addresses, IPVS: &nftwalk.IPVS{Has: view.Has, Pick: view.Pick}}
 	r, err = rules.TraceKernel(ctx, nftables.Compile(w.Plan(), opts), pkt, host)
 	if !errors.Is(err, nftables.ErrNoTable) {
-		return r, err
+		return r, keeps{table: true}, err
 	}
-	deps, _, err := ipsets.System(ctx, "")
+	deps, variant, err := ipsets.System(ctx, "")
 	if err != nil {
-		return r, err
+		return r, walked, err
 	}
-	return ipsets.New(ipsets.DefaultOptions(), deps).TraceKernel(ctx, pkt, iptwalk.Host{Addrs: node.Addresses, Balance: view.Pick})
+	r, err = ipsets.New(ipsets.DefaultOptions(), deps).TraceKernel(ctx, pkt, iptwalk.Host{Addrs: node.Addresses, Balance: view.Pick})
+	return r, keeps{chains: variant}, err
 }
 
 func (m *ipvsMode) start(ctx context.Context, c config.Config, log *slog.Logger, loaded func()) (backend.Backend, error) {

@@ -11,6 +11,7 @@ import (
 	"sluice/internal/backend/nftables"
 	"sluice/internal/config"
 	"sluice/internal/kernel/nfnl"
+	"sluice/internal/model"
 	"sluice/internal/plan"
 	"sluice/internal/trace"
 	"sluice/internal/trace/nftwalk"
@@ -80,7 +81,12 @@ func (*nftablesMode) trace(ctx context.Context, w *world, q Question) (r trace.R
 	b := nftables.New(opts, nftables.Deps{})
 	defer func() { err = errors.Join(err, b.Close()) }()
 	host := nftwalk.Host{Addrs: w.Plan().Node.Addresses, RouteLocalnet: routed}
-	return b.TraceKernel(ctx, nftables.Compile(w.Plan(), opts), q.packet(&w.Plan().Node), host)
+	r, err = b.TraceKernel(ctx, nftables.Compile(w.Plan(), opts), q.packet(&w.Plan().Node), host)
+	if err != nil {
+		return r, err
+	}
+	err = keeps{table: true}.meetOthers(ctx, model.FamilyOf(q.From), &r)
+	return r, err
 }
 
 func (*nftablesMode) start(ctx context.Context, c config.Config, log *slog.Logger, loaded func()) (backend.Backend, error) {

@@ -16,9 +16,12 @@ func newTrace() *cobra.Command {
 refused, dropped, or left to plain routing.
 
 --mode plan answers from the plan; the other modes walk the rules that the manifests make. --live walks the rules in this
-kernel (root), which are the table of mode nftables if there is one, else those of iptables, whoever made them; --dump
-walks those in a file that iptables-save or ip6tables-save wrote. Neither needs manifests, but the node's addresses matter:
-give them with --node-address, or a Node object. A match that the walk cannot decide leads both ways, and a step says so.`,
+kernel (root): those of the daemon's mode if one runs, else the table of mode nftables if there is one, else those of
+iptables, whoever made them. Other tables, such as that of kube-proxy's mode nftables or of a firewall, are not followed:
+where the packet passes one that may do something to it, the answer is not certain, and notes name the chains. --dump walks
+the rules in a file that iptables-save or ip6tables-save wrote. Neither needs manifests, but the node's addresses matter:
+--live asks the kernel for them; for --dump give --node-address or a Node object. A match that the walk cannot decide leads
+both ways, and a step says so.`,
 		Example: `  sluice trace --manifests examples/registry.yaml --node node1 --from 172.17.0.9 --to 10.10.10.2:22
   sluice trace --manifests examples/mysql-service.yaml --node node1 --from 203.0.113.7 --to 192.168.10.11:30964/TCP -o json
   sudo sluice trace --live --from 203.0.113.7 --to 10.96.0.10:53/udp

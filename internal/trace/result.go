@@ -23,8 +23,13 @@ type Result struct {
 	// Endpoints are those it may reach, by address. Empty unless the verdict is Forward.
 	Endpoints []Endpoint `json:"endpoints"`
 	Steps     []Step     `json:"steps"`
-	// Uncertain is set when rules that are not understood decide: what they may lead to otherwise is in Alternatives.
+	// Uncertain is set when rules that are not understood decide: what they may lead to otherwise is in Alternatives. It
+	// is set, too, when there is anything in NotFollowed, which may lead anywhere.
 	Uncertain bool `json:"uncertain,omitempty"`
+	// NotFollowed are the chains of [Result.Meet].
+	NotFollowed []Chain `json:"notFollowed,omitempty"`
+	// Hooks are those that the packet comes by, where rules were walked.
+	Hooks Hooks `json:"-"`
 	// Alternatives are the other verdicts, by chance or, if Uncertain, by what is not known.
 	Alternatives []Alternative `json:"alternatives,omitempty"`
 	Warnings     []string      `json:"warnings,omitempty"`

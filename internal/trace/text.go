@@ -8,22 +8,22 @@ import (
 	"text/tabwriter"
 )
 
-// WriteText writes the result for people: the verdict, a table of the endpoints, then the steps.
+// WriteText writes the result for people: the verdict, a table of the endpoints, what to know of them, then the steps.
 func (r Result) WriteText(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintln(b, r.headline())
 	r.writeEndpoints(b)
 	for _, a := range r.Alternatives {
-		fmt.Fprintln(b, "  "+a.sentence(r.Uncertain))
+		fmt.Fprintln(b, "  "+a.sentence())
+	}
+	for _, note := range append(r.besides(), r.Warnings...) {
+		fmt.Fprintf(b, "\nnote: %s\n", note)
 	}
 	if len(r.Steps) > 0 {
 		fmt.Fprintln(b)
 	}
 	for i, s := range r.Steps {
 		s.write(b, i+1)
-	}
-	for _, warning := range r.Warnings {
-		fmt.Fprintf(b, "\nnote: %s\n", warning)
 	}
 	if r.Error != "" {
 		fmt.Fprintf(b, "\nfault in the rules: %s\n", r.Error)
@@ -38,7 +38,10 @@ func (r Result) headline() string {
 		Drop:      "the connection is dropped without a word",
 		Unhandled: "no rule translates or refuses it; it goes where routing takes it",
 	}[r.Verdict]
-	if r.Uncertain {
+	switch {
+	case len(r.NotFollowed) > 0:
+		line += ", as far as rules are followed here (not certain: see the notes)"
+	case r.Uncertain:
 		line += " (not certain: see the steps marked with a question)"
 	}
 	return line
@@ -60,9 +63,9 @@ func (r Result) writeEndpoints(w io.Writer) {
 	_ = t.Flush() // w keeps its error
 }
 
-func (a Alternative) sentence(uncertain bool) string {
+func (a Alternative) sentence() string {
 	text := "or " + string(a.Verdict)
-	if !uncertain {
+	if a.Probability > 0 {
 		text = "in " + Percent(a.Probability) + " of all cases " + string(a.Verdict)
 	}
 	for i, e := range a.Endpoints {

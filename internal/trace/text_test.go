@@ -23,13 +23,13 @@ func TestWriteText(t *testing.T) {
   10.1.0.2:80  75 %   this node
   in 25 % of all cases drop
 
+note: unknown target X, assumed to continue
+
   1  filter FORWARD
      dropped
        -j DROP
   2  nat OUTPUT
      … and 3 more
-
-note: unknown target X, assumed to continue
 
 fault in the rules: chain A leads back to itself
 `
@@ -54,6 +54,34 @@ func TestUncertainText(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// What others have in the kernel leaves doubt, if the packet comes there and it may do something. The shares that rules
+// give are told as they are.
+func TestMeet(t *testing.T) {
+	r := Result{Verdict: Unhandled, Alternatives: []Alternative{{Verdict: Drop, Probability: 0.25}}, Hooks: Hooks{"prerouting", "forward"}}
+	idle := []Chain{{"ip filter", "FORWARD", "forward", "accept", 0}, {"ip filter", "INPUT", "input", "drop", 3}}
+	if r.Meet(idle); r.Uncertain || r.NotFollowed != nil {
+		t.Errorf("chains that do nothing to it: %+v", r)
+	}
+	r.Meet([]Chain{{"ip filter", "FORWARD", "forward", "drop", 0}, {"ip kube-proxy", "nat", "prerouting", "accept", 1}, {"ip filter", "FIRST", "prerouting", "accept", 2}})
+	const want = `unhandled: no rule translates or refuses it; it goes where routing takes it, as far as rules are followed here (not certain: see the notes)
+  in 25 % of all cases drop
+
+note: the packet also passes table ip filter, which is not followed here and may do anything with it: chain FORWARD (hook forward, policy drop, 0 rules), FIRST (hook prerouting, policy accept, 2 rules)
+
+note: the packet also passes table ip kube-proxy, which is not followed here and may do anything with it: chain nat (hook prerouting, policy accept, 1 rule)
+`
+	var b strings.Builder
+	if err := r.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Error(diff)
+	}
+	if !r.Uncertain {
+		t.Error("it is certain")
 	}
 }
 

@@ -41,6 +41,7 @@ type Chain struct {
 	Handle      uint64
 	Base        *nft.Base // nil for a chain that only jumps lead to
 	Policy      uint32    // of a base chain: 0 drop, 1 accept
+	Uses        uint32    // rules in it and jumps to it
 	Comment     string
 }
 
@@ -61,6 +62,8 @@ func DecodeChain(data []byte) (c Chain, err error) {
 			base.Type = nft.ChainType(text(v))
 		case chainPolicy:
 			c.Policy = r.uint32(v)
+		case chainUse:
+			c.Uses = r.uint32(v)
 		case chainUserdata:
 			c.Comment = comment(v, udataComment)
 		case chainHook:

@@ -42,6 +42,8 @@ const (
 	FamilyInet uint8 = 1
 	FamilyIPv4 uint8 = 2
 	FamilyIPv6 uint8 = 10
+	// FamilyNetdev has chains at single devices.
+	FamilyNetdev uint8 = 5
 )
 
 const (
@@ -69,6 +71,7 @@ const (
 	chainName     = 3
 	chainHook     = 4
 	chainPolicy   = 5
+	chainUse      = 6
 	chainType     = 7
 	chainUserdata = 12
 

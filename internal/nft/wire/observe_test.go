@@ -90,9 +90,9 @@ func (r *ruleset) hasChains(t *testing.T, conn *nfnl.Conn) {
 		t.Errorf("%d chains, want %d", len(chains), len(r.chains))
 	}
 	for i, c := range r.chains {
-		want := wire.Chain{Family: wire.FamilyInet, Table: r.table.Name, Name: c.Name, Handle: chains[i].Handle, Base: c.Base, Comment: c.Comment}
+		want := wire.Chain{Family: wire.FamilyInet, Table: r.table.Name, Name: c.Name, Handle: chains[i].Handle, Base: c.Base, Uses: chains[i].Uses, Comment: c.Comment}
 		if c.Base != nil {
-			want.Policy = 1
+			want.Policy, want.Uses = 1, uint32(len(c.Rules))
 		}
 		if d := cmp.Diff(want, chains[i]); d != "" {
 			t.Error(d)

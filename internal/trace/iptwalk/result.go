@@ -12,7 +12,7 @@ func (w *walker) result() trace.Result {
 	r := weigh.Result(w.verdicts())
 	r.Steps = append(r.Steps, w.steps...)
 	r.Warnings = w.notes()
-	r.Error = w.fault
+	r.Error, r.Hooks = w.fault, w.hooks
 	return r
 }
 
@@ -50,7 +50,7 @@ func (w *walker) withDoubt(r, plain trace.Result) trace.Result {
 	}
 	weigh.Doubt(all)
 	d := weigh.Result(all)
-	d.Uncertain, d.Steps, d.Warnings, d.Error = true, r.Steps, r.Warnings, r.Error
+	d.Uncertain, d.Steps, d.Warnings, d.Error, d.Hooks = true, r.Steps, r.Warnings, r.Error, r.Hooks
 	return d
 }
 

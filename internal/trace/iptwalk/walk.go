@@ -3,6 +3,7 @@ package iptwalk
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"sluice/internal/iptables/rules"
 	"sluice/internal/plan"
@@ -49,6 +50,7 @@ type walker struct {
 	dropped, rejected float64
 	left              flow
 
+	hooks          trace.Hooks // that some of the flow came by
 	steps          []trace.Step
 	muted          int // while above zero no steps are told
 	warnings       []string
@@ -112,6 +114,9 @@ func (w *walker) noInterface() bool {
 // walkHook goes through the tables of a hook, and returns what they let pass.
 func (w *walker) walkHook(hook string, f flow, tables ...string) flow {
 	w.hook = hook
+	if !f.Empty() {
+		w.hooks.Add(strings.ToLower(hook))
+	}
 	for _, table := range tables {
 		c := w.rules.Table(table).Chain(hook)
 		if c == nil || f.Empty() {

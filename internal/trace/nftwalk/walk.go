@@ -48,6 +48,7 @@ type walker struct {
 	dropped, rejected float64
 	left              flow
 
+	hooks          trace.Hooks // that some of the flow came by
 	steps          []trace.Step
 	warnings       []string
 	fault          string
@@ -98,6 +99,9 @@ func (w *walker) walkHook(h nft.Hook, f flow) flow {
 
 // walkBetween goes through the base chains of a hook from one priority to another.
 func (w *walker) walkBetween(h nft.Hook, from, to int32, f flow) flow {
+	if !f.Empty() {
+		w.hooks.Add(h.String())
+	}
 	for _, c := range w.baseChains(h, from, to) {
 		if !f.Empty() {
 			f = w.walkBase(c, f)
@@ -187,7 +191,7 @@ func (w *walker) result() trace.Result {
 	r := weigh.Result(verdicts)
 	r.Steps = append(r.Steps, w.steps...)
 	r.Warnings = w.notes()
-	r.Uncertain, r.Error = w.assumed, w.fault
+	r.Uncertain, r.Error, r.Hooks = w.assumed, w.fault, w.hooks
 	return r
 }
 
