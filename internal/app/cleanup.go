@@ -22,6 +22,9 @@ type CleanupOptions struct {
 // Cleanup removes all that is ours from this kernel, of every mode, and prints what that was. What one mode cannot
 // remove keeps the others from nothing.
 func Cleanup(ctx context.Context, o CleanupOptions, out io.Writer) (err error) {
+	if err := needRoot("cleanup"); err != nil {
+		return err
+	}
 	claim, err := instance.Take()
 	if err != nil {
 		return err

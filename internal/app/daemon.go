@@ -40,6 +40,9 @@ func (in Daemon) Run(ctx context.Context) error {
 	if in.Config.Mode == config.ModePlan {
 		return wrongInputf("--mode plan: a plan is no way to run; want nftables, iptables, ipvs or userspace")
 	}
+	if err := needRoot("run"); err != nil {
+		return err
+	}
 	d, err := in.prepare()
 	if err != nil {
 		return err

@@ -33,6 +33,9 @@ func Diff(ctx context.Context, in Input, o DiffOptions, out io.Writer) (Outcome,
 
 // diffLive compares with this kernel, for this machine as it is.
 func (in Input) diffLive(ctx context.Context, out io.Writer) (Outcome, error) {
+	if err := needRoot("diff without --dump"); err != nil {
+		return Good, err
+	}
 	if in.Config.Mode == "" {
 		mode, _ := choose(ctx)
 		in = in.settle(mode)

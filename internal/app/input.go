@@ -102,12 +102,16 @@ func (in Input) load() (*world, error) {
 	w.snapshot, w.Planner = snapshot, plan.NewPlanner(planConfig(in.Config))
 	w.Update(model.Diff(model.NewSnapshot(), snapshot))
 	w.SetHost(in.host(w.Plan()))
-	w.tellLosers(in.Messages)
+	w.tellProblems(in.Messages)
 	return w, nil
 }
 
-// tellLosers tells of addresses that a Service does not get, since another one has them.
-func (w *world) tellLosers(messages io.Writer) {
+// tellProblems tells that there is no Node object for this node, and of addresses that a Service does not get, since
+// another one has them.
+func (w *world) tellProblems(messages io.Writer) {
+	if node := &w.Plan().Node; node.Missing {
+		_, _ = fmt.Fprintln(messages, "warning:", node.NoObject())
+	}
 	for _, port := range w.Plan().Sorted() {
 		for _, p := range port.Problems() {
 			_, _ = fmt.Fprintln(messages, "warning:", p)

@@ -24,6 +24,9 @@ func Trace(ctx context.Context, in Input, q Question, o TraceOptions, out io.Wri
 	case o.Live && o.Dump != "":
 		return Good, wrongInputf("--live and --dump: want one of them")
 	case o.Live:
+		if err := needRoot("trace --live"); err != nil {
+			return Good, err
+		}
 		in = in.settle(found(ctx))
 	case o.Dump != "":
 		in = in.settle(config.ModeIPTables)

@@ -27,7 +27,7 @@ func (p *Plan) Problems() (all []Problem) {
 // NodeProblems lists what is wrong with this node alone.
 func (p *Plan) NodeProblems() (all []Problem) {
 	if p.Node.Missing {
-		all = append(all, Problem{"Node " + p.Node.Name, "there is no such Node; only endpoints that name it count as local"})
+		all = append(all, p.Node.NoObject())
 	}
 	for _, f := range model.Families {
 		if p.Node.NodePorts[f].Unlisted {
@@ -38,6 +38,11 @@ func (p *Plan) NodeProblems() (all []Problem) {
 		}
 	}
 	return all
+}
+
+// NoObject is what is wrong with a node that is Missing.
+func (n *Node) NoObject() Problem {
+	return Problem{"Node " + n.Name, "there is no such Node; only endpoints that name it count as local"}
 }
 
 // Problems lists what is wrong with this Service port.
