@@ -49,6 +49,18 @@ func (st *stage) counted(web *service, want uint64) {
 	})
 }
 
+// endpoints waits until the kernel has so many of a Service, those that drain included.
+func (st *stage) endpoints(of *service, want int) {
+	st.Helper()
+	st.eventually(func() error {
+		all, err := st.kernel.Destinations(of.server())
+		if err == nil && len(all) != want {
+			err = fmt.Errorf("%s has %d endpoints, want %d: %+v", of.name, len(all), want, all)
+		}
+		return err
+	})
+}
+
 // A daemon that is killed leaves everything as it is, and the next one takes it over: weights, connections, counters, and
 // what drains.
 func TestKill(t *testing.T) {
@@ -64,6 +76,7 @@ func TestKill(t *testing.T) {
 	st.settle()
 	st.spread(web, 5)
 	st.counted(web, 6)
+	st.endpoints(web, 2) // the one that has a connection stays, and the other that goes does not
 	before := kept(st.found())
 
 	d.Kill()
@@ -133,13 +146,16 @@ func foreignServer(at string) ipvs.Server {
 	return ipvs.Server{Name: ipvs.Name{Addr: a.Addr(), Protocol: ipvs.TCP, Port: a.Port()}, Scheduler: "sed"}
 }
 
-// checkForeign looks for those of others, and for a number of ours beside.
+// checkForeign waits until there are those of others and a number of ours, for what was in the way drains first.
 func (st *stage) checkForeign(foreign []ipvs.Server, ours int) {
 	st.Helper()
-	found := st.found()
-	if len(found) != len(foreign)+ours {
-		st.Errorf("%d virtual servers, want %d: %+v", len(found), len(foreign)+ours, found)
-	}
+	var found map[ipvs.FoundServer][]ipvs.FoundDestination
+	st.eventually(func() error {
+		if found = st.found(); len(found) != len(foreign)+ours {
+			return fmt.Errorf("%d virtual servers, want %d: %+v", len(found), len(foreign)+ours, found)
+		}
+		return nil
+	})
 	for _, s := range foreign {
 		want := []ipvs.FoundDestination{{Destination: foreignDestination}}
 		if got := found[ipvs.FoundServer{Server: s}]; !reflect.DeepEqual(got, want) {

@@ -133,7 +133,7 @@ func (st *stage) startLoads() *loads {
 		// Where a rule is missing the network refuses at once. Silence is a busy machine, and waited for.
 		dial := lab.Dial{To: netip.MustParseAddrPort(c.to), Protocol: c.protocol, Timeout: limit}
 		if l.relayed {
-			dial.Timeout = 5 * time.Second // what was on its way through a daemon that is killed is lost
+			dial.Timeout = 2 * time.Second // what was on its way through a daemon that is killed is lost
 		}
 		l.short = append(l.short, st.lab.Host(c.from).Load(dial, 3*time.Millisecond))
 		l.names = append(l.names, fmt.Sprintf("%s to %s/%s", c.from, c.to, c.protocol))
