@@ -71,9 +71,28 @@ func (w *world) askAll(s *side, questions []question, e effort) ([]answers, erro
 	return all, nil
 }
 
-// ask asks one question of a side.
+// connections is how many it takes for a number of endpoints.
+func (e effort) connections(endpoints int) int {
+	return min(max(e.perEndpoint*endpoints, e.wide), e.most)
+}
+
+// ask asks one question of a side. Where another Service answers, its endpoints are those that count, and it may have more.
 func (w *world) ask(s *side, q question, e effort) (answers, error) {
-	n := min(max(e.perEndpoint*q.subject.count(q.family), e.wide), e.most)
+	all := map[string]bool{}
+	for asked := 0; ; {
+		n := e.connections(max(q.subject.count(q.family), len(all))) - asked
+		if n <= 0 {
+			return slices.Sorted(maps.Keys(all)), nil
+		}
+		asked += n
+		if err := w.askTimes(s, q, e, n, all); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// askTimes opens n connections, and adds what came of them to all.
+func (w *world) askTimes(s *side, q question, e effort, n int, all map[string]bool) error {
 	seen := make([]map[string]bool, e.wide)
 	errs := make([]error, e.wide)
 	var wg sync.WaitGroup
@@ -82,11 +101,10 @@ func (w *world) ask(s *side, q question, e effort) (answers, error) {
 		wg.Go(func() { errs[i] = w.repeat(s, q, e.patience, (n+e.wide-1)/e.wide, seen[i]) })
 	}
 	wg.Wait()
-	all := map[string]bool{}
 	for _, own := range seen {
 		maps.Copy(all, own)
 	}
-	return slices.Sorted(maps.Keys(all)), errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // repeat opens n connections, one after the other, and adds what came of them to seen. Who gets nowhere by the first
