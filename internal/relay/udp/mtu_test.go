@@ -14,8 +14,11 @@ func TestTooLongForTheWay(t *testing.T) {
 	client := dial(t, l.Addr())
 	first := string(ask(t, client, []byte("?")))
 	s := l.find(l.choose(func(*session) bool { return true })[0].key)
+	s.mu.Lock()
+	way := s.link
+	s.mu.Unlock()
 	for range 50 { // now the one goroutine is told, now the other
-		tellTooBig(t, s.conn.LocalAddr().(*net.UDPAddr).AddrPort(), s.endpoint)
+		tellTooBig(t, way.conn.LocalAddr().(*net.UDPAddr).AddrPort(), way.endpoint)
 		expect(t, client, first)
 	}
 	if n := l.Counts().Accepted; n != 1 {
